@@ -1,0 +1,208 @@
+"""The command: argument parsing and nothing else. What a command needs is imported when it runs, so --help is instant."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from foldproof import __version__
+from foldproof.errors import FoldproofError
+
+if TYPE_CHECKING:
+    from foldproof.reporting.report import Report
+
+EXIT_STATUS = """\b
+Exit status:
+  0  done and verified
+  1  verification found a difference: nothing is written
+  2  wrong usage
+  3  the model can't be read, or is invalid
+  4  nothing here can run the model: nothing is written without --allow-unverified
+  5  a fault of Foldproof or of a rule pack
+"""
+
+EXISTING = click.Path(path_type=Path)
+
+
+class _Group(click.Group):
+    """Turns each error into one clear line and its exit status."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except FoldproofError as error:
+            click.echo(f"foldproof: error: {_printable(str(error))}", err=True)
+            ctx.exit(error.exit_status)
+
+
+@click.group(cls=_Group, epilog=EXIT_STATUS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="foldproof")
+def main() -> None:
+    """Optimizes exported ONNX models, and proves that nothing changed but the cost.
+
+    \b
+    Examples:
+      foldproof optimize model.onnx                    writes model.opt.onnx beside it
+      foldproof optimize model.onnx -o small.onnx
+      foldproof optimize model.onnx --set-dim batch=1  more becomes static
+      foldproof verify model.onnx other.onnx           compares any two models
+      foldproof rules                                  lists the rewrites
+
+    \b
+    Shell completion (bash; zsh and fish alike):
+      eval "$(_FOLDPROOF_COMPLETE=bash_source foldproof)"
+    """
+
+
+def _dims(ctx: click.Context, parameter: click.Parameter, values: Sequence[str]) -> dict[str, int]:
+    sizes = {}
+    for text in values:
+        name, equals, size = text.rpartition("=")
+        if not equals or not name or not size.isdecimal():
+            raise click.BadParameter(f"{text!r} is not of the form NAME=NUMBER, such as batch=1 or x:0=1")
+        sizes[name] = int(size)
+    return sizes
+
+
+def _names(ctx: click.Context, parameter: click.Parameter, values: Sequence[str]) -> tuple[str, ...]:
+    return tuple(name.strip() for value in values for name in value.split(",") if name.strip())
+
+
+@main.command(epilog=EXIT_STATUS)
+@click.argument("model", metavar="IN.onnx", type=EXISTING)
+@click.option("-o", "--output", metavar="OUT.onnx", type=EXISTING, help="Where to write. [default: IN.opt.onnx beside it]")
+@click.option("--force", is_flag=True, help="Overwrite a file that is not an earlier output. Never the input.")
+@click.option("--no-verify", is_flag=True, help="Don't run the two models against each other.")
+@click.option("--allow-unverified", is_flag=True, help="Write the result also where nothing here can run the model.")
+@click.option(
+    "--set-dim", metavar="NAME=N", multiple=True, callback=_dims,
+    help="Bind a symbolic dim of the inputs, or an unnamed one as INPUT:AXIS=N. Repeatable.",
+)  # fmt: skip
+@click.option("--rules", metavar="NAME,...", multiple=True, help="Apply only these rules; `none` for none.")
+@click.option("--skip-rules", metavar="NAME,...", multiple=True, callback=_names, help="Don't apply these rules.")
+@click.option("--keep-node", metavar="NAME", multiple=True, help="A node that no rule may take away or change. Repeatable.")
+@click.option(
+    "--ir3-initializers-are-constants/--ir3-initializers-are-inputs", default=True, show_default=True,
+    help="In a model of IR version 3, which lists all initializers as inputs, take them for weights.",
+)  # fmt: skip
+@click.option("--feeds", metavar="DIR", type=EXISTING, help="Your own inputs (.npz, .npy), verified besides generated ones.")
+@click.option("--seed", default=0, show_default=True, help="The seed of the generated inputs.")
+@click.option("--json", "json_file", metavar="FILE", type=EXISTING, help="Write the report as JSON; `-` is the standard output.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
+@click.option("-v", "--verbose", is_flag=True, help="Print all operators, all nodes and each rewrite.")
+def optimize(
+    model: Path, output: Path | None, force: bool, no_verify: bool, rules: Sequence[str], json_file: Path | None,
+    quiet: bool, verbose: bool, **options: Any,
+) -> None:  # fmt: skip
+    """Optimizes the model IN.onnx, verifies the result and writes it.
+
+    \b
+    Examples:
+      foldproof optimize model.onnx
+      foldproof optimize model.onnx -o small.onnx --json report.json
+      foldproof optimize model.onnx --set-dim batch=1 --set-dim x:1=224
+      foldproof optimize model.onnx --skip-rules static_shape --keep-node /Resize_3
+    """
+    from foldproof.options import Options
+    from foldproof.pipeline import Optimizer
+
+    only = None if not rules else [name for name in _names_of(rules) if name != "none"]
+    optimizer = Optimizer(Options(verify=not no_verify, rules=only, **options))
+    destination = output or model.with_name(f"{model.name.removesuffix('.onnx')}.opt.onnx")
+    report = optimizer.run_file(model, destination, force=force)
+    _hand_out(report, json_file, quiet, verbose)
+    if report.verdict == "unverified":
+        sys.exit(4)
+
+
+def _names_of(values: Sequence[str]) -> list[str]:
+    return [name.strip() for value in values for name in value.split(",") if name.strip()]
+
+
+def _hand_out(report: Report, json_file: Path | None, quiet: bool, verbose: bool) -> None:
+    _write_json(report.to_dict(), json_file)
+    if not quiet and json_file != Path("-"):
+        from foldproof.reporting import terminal
+
+        terminal.show(report, verbose=verbose)
+
+
+def _write_json(content: dict[str, Any], json_file: Path | None) -> None:
+    if json_file is None:
+        return
+    text = json.dumps(content, indent=2)
+    if json_file == Path("-"):
+        click.echo(text)
+        return
+    try:
+        json_file.write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        from foldproof.errors import UsageError
+
+        raise UsageError(f"the report can't be written: {error}") from error
+
+
+@main.command(epilog=EXIT_STATUS)
+@click.argument("a", metavar="A.onnx", type=EXISTING)
+@click.argument("b", metavar="B.onnx", type=EXISTING)
+@click.option("--exact", is_flag=True, help="Compare floats bit for bit, not by tolerance.")
+@click.option("--feeds", metavar="DIR", type=EXISTING, help="Your own inputs (.npz, .npy), besides the generated ones.")
+@click.option("--seed", default=0, show_default=True, help="The seed of the generated inputs.")
+@click.option("--json", "json_file", metavar="FILE", type=EXISTING, help="Write the result as JSON; `-` is the standard output.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
+@click.option("-v", "--verbose", is_flag=True, help="Print all differences.")
+def verify(
+    a: Path, b: Path, exact: bool, feeds: Path | None, seed: int, json_file: Path | None, quiet: bool, verbose: bool
+) -> None:
+    """Runs the models A.onnx and B.onnx on the same inputs, at several bindings of their symbolic dims, and compares.
+
+    \b
+    Example:
+      foldproof verify model.onnx model.opt.onnx
+    """
+    from foldproof.pipeline import verify as compare
+
+    verification = compare(a, b, exact=exact, seed=seed, feeds=feeds)
+    _write_json(verification.to_dict(), json_file)
+    if not quiet and json_file != Path("-"):
+        from foldproof.reporting import terminal
+
+        terminal.show_verification(verification, verbose=verbose)
+    sys.exit({"same": 0, "different": 1, "unverified": 4}[verification.status])
+
+
+@main.command()
+@click.argument("name", required=False)
+def rules(name: str | None) -> None:
+    """Lists the rules, or says all about the rule NAME."""
+    from foldproof.errors import UsageError
+    from foldproof.rewriting.packs import chosen, installed
+
+    if name is None:
+        for rule in installed():
+            click.echo(f"{rule.name:24} {'exact' if rule.exact else 'tolerant':9} {rule.equation}")
+        return
+    found = chosen(installed(), [name], ())
+    if not found:
+        raise UsageError(f"there is no rule {name!r}")
+    rule = found[0]
+    click.echo(f"{rule.name}\n\n  {rule.equation}\n")
+    if rule.explanation:
+        click.echo(f"{rule.explanation}\n")
+    click.echo(f"class: {'exact' if rule.exact else 'tolerant'}")
+    if not rule.of_initializers:
+        click.echo(f"tried at: {', '.join('any operator' if op == '*' else op for op in rule.op_types)}")
+
+
+def _printable(text: str) -> str:
+    """An error's text with control characters of the person's model escaped."""
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+
+
+if __name__ == "__main__":
+    main()

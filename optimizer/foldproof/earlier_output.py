@@ -1,0 +1,37 @@
+"""Remembers which files Foldproof wrote, so that a later run may replace them, and no file of the person's."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+
+
+def remember(path: Path) -> None:
+    """Writes down that a file is ours, as it is now. Where nothing can be written down, a later run will ask."""
+    record = _record(path)
+    try:
+        record.parent.mkdir(parents=True, exist_ok=True)
+        record.write_text(json.dumps(_stamp(path)), encoding="utf-8")
+    except OSError:
+        return
+
+
+def is_ours(path: Path) -> bool:
+    """Whether a file is one that an earlier run wrote, and nobody has changed since."""
+    try:
+        return bool(json.loads(_record(path).read_text(encoding="utf-8")) == _stamp(path))
+    except (OSError, ValueError):
+        return False
+
+
+def _stamp(path: Path) -> dict[str, object]:
+    status = path.stat()
+    return {"path": str(path.resolve()), "bytes": status.st_size, "changed": status.st_mtime_ns}
+
+
+def _record(path: Path) -> Path:
+    home = os.environ.get("XDG_CACHE_HOME")
+    folder = Path(home) if home else Path.home() / ".cache"
+    return folder / "foldproof" / "outputs" / f"{hashlib.sha256(str(path.resolve()).encode()).hexdigest()}.json"

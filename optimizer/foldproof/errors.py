@@ -1,0 +1,74 @@
+"""All errors and warnings that Foldproof raises on purpose.
+
+Each says what happened, where (node and operator, if there is one) and what the person can do about it. The command
+turns an error into its `exit_status`; a library user catches `FoldproofError`.
+"""
+
+from __future__ import annotations
+
+
+class FoldproofError(Exception):
+    """The root of all errors of this package.
+
+    Args:
+        reason: What is wrong, as a sentence without its full stop.
+        node: The name of the node at which it happened, or its first output where it has no name.
+        operator: The operator of that node, such as `Size` or `com.microsoft::Gelu`.
+        hint: What the person can do, as a sentence without its full stop.
+    """
+
+    exit_status = 5
+
+    def __init__(self, reason: str, *, node: str | None = None, operator: str | None = None, hint: str | None = None) -> None:
+        self.reason = reason
+        self.node = node
+        self.operator = operator
+        self.hint = hint
+        super().__init__(reason)
+
+    def __str__(self) -> str:
+        where = " ".join(
+            part for part in (f"node {self.node!r}" if self.node else "", f"({self.operator})" if self.operator else "") if part
+        )
+        text = f"{where}: {self.reason}" if where else self.reason
+        return f"{text}. {self.hint}." if self.hint else text
+
+
+class UsageError(FoldproofError):
+    """An option, a path or an argument that makes no sense, or an output that may not be written."""
+
+    exit_status = 2
+
+
+class ModelError(FoldproofError):
+    """A model that can't be read, or that is invalid."""
+
+    exit_status = 3
+
+
+class VerificationError(FoldproofError):
+    """The optimized model differs from the original. Nothing was written.
+
+    Attributes:
+        verification: The `foldproof.verification.Verification` with the differences.
+    """
+
+    exit_status = 1
+
+    def __init__(self, reason: str, *, verification: object = None, hint: str | None = None) -> None:
+        super().__init__(reason, hint=hint)
+        self.verification = verification
+
+
+class UnverifiedError(FoldproofError):
+    """Nothing here can run the model, so the result can't be verified. Nothing was written."""
+
+    exit_status = 4
+
+
+class RuleError(FoldproofError):
+    """A rule, transfer function or kernel failed at a node: a fault of Foldproof or of a rule pack, not of the model."""
+
+
+class UnverifiedWarning(UserWarning):
+    """The model was optimized by exact rules alone, and nothing could run it to verify the result."""

@@ -1,0 +1,8 @@
+"""What is proven of each value of a model, for every run that its contract admits."""
+
+from foldproof.facts.dim import Dim, DimLike
+from foldproof.facts.engine import Facts
+from foldproof.facts.fact import Basis, Element, Fact, Kind, tensor_fact
+from foldproof.facts.registry import NodeView, infers, infers_body
+
+__all__ = ["Basis", "Dim", "DimLike", "Element", "Fact", "Facts", "Kind", "NodeView", "infers", "infers_body", "tensor_fact"]

@@ -1,0 +1,320 @@
+"""Facts, computed on demand, node by node, and never twice.
+
+Facts only grow: values are in SSA form and a rewrite keeps the meaning of every value that others read, so a fact once
+proven stays true and nothing is ever invalidated.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import onnx_ir as ir
+
+from foldproof.errors import RuleError
+from foldproof.facts import schema_inference
+from foldproof.facts import transfer as _transfer  # noqa: F401  registers the transfer functions
+from foldproof.facts.dim import Dim, DimLike
+from foldproof.facts.fact import UNKNOWN, Basis, Fact, Kind, constant_fact, meet
+from foldproof.facts.registry import NodeView, body_inputs_of, transfer_of
+from foldproof.graphs import bodies_of, node_label, operator_name
+
+MAX_CALL_DEPTH = 32
+"""Calls of model-local functions nested deeper than this are not followed."""
+
+
+class Facts:
+    """What is proven of each value of a model.
+
+    Args:
+        model: The model. It may be rewritten while its facts are in use.
+        overridable: The names of the main graph's initializers whose value is only a default that the caller may
+            override: those that are also graph inputs, from IR version 4 on.
+
+    Attributes:
+        problems: Faults of transfer functions, each at the node where it came up. Nothing is known there.
+    """
+
+    def __init__(self, model: ir.Model, overridable: Iterable[str] = ()) -> None:
+        self._model = model
+        self._overridable = frozenset(overridable)
+        self._known: dict[ir.Value, Fact] = {}
+        self._owners: dict[ir.Graph, ir.Node] = {}
+        self._scopes = itertools.count(1)
+        self._fresh: dict[tuple[ir.Value, int], Dim] = {}
+        self._depth = 0
+        self.problems: list[RuleError] = []
+        for graph in (model.graph, *(function.graph for function in model.functions.values())):
+            self._index_bodies(graph)
+
+    def _index_bodies(self, graph: ir.Graph) -> None:
+        for node in graph.all_nodes():
+            for body in bodies_of(node):
+                self._owners[body] = node
+
+    # What rules and transfer functions ask ---------------------------------------------------------------------------
+
+    def of(self, value: ir.Value | None) -> Fact:
+        """All that is proven of a value; `UNKNOWN` for an input that is left out."""
+        if value is None:
+            return UNKNOWN
+        fact = self._known.get(value)
+        if fact is None:
+            self._infer(value)
+            fact = self._known[value]
+        return fact
+
+    def shape(self, value: ir.Value | None) -> tuple[DimLike, ...] | None:
+        """The dims of a tensor, None where its rank is unknown."""
+        return self.of(value).shape
+
+    def element_count(self, value: ir.Value | None) -> DimLike | None:
+        """The number of elements of a tensor, None where its rank is unknown."""
+        return self.of(value).element_count
+
+    def opset_version(self, node: ir.Node) -> int:
+        """The version of the node's domain that is in force where the node stands, 0 where none is imported."""
+        graph = node.graph
+        while graph is not None and graph in self._owners:
+            graph = self._owners[graph].graph
+        imports = graph.opset_imports if graph is not None and graph.opset_imports else self._model.graph.opset_imports
+        return imports.get(node.domain, 0)
+
+    def attribute(self, node: ir.Node, name: str) -> ir.Attr | None:
+        """An attribute of a node; a reference to an attribute of a function whose call is known is followed."""
+        return node.attributes.get(name)
+
+    def fresh(self, value: ir.Value, axis: int) -> Dim:
+        """A symbol for a dim of which nothing is known; always the same one for the same value and axis."""
+        key = (value, axis)
+        if key not in self._fresh:
+            self._fresh[key] = Dim.symbol(f"{value.name}:{axis}", next(self._scopes))
+        return self._fresh[key]
+
+    @property
+    def depth(self) -> int:
+        """How many assumptions and calls these facts stand in: 0 for those of the whole model."""
+        return self._depth
+
+    def owner(self, graph: ir.Graph) -> ir.Node | None:
+        """The node that holds a graph as its body; None for the main graph and for a function's."""
+        return self._owners.get(graph)
+
+    def is_overridable(self, value: ir.Value) -> bool:
+        """Whether a value is an initializer that the caller may override, because it is a graph input too."""
+        return value.name in self._overridable and value.is_graph_input() and value.graph is self._model.graph
+
+    def is_opaque(self, node: ir.Node) -> bool:
+        """Whether nothing is known of what a node does, be it in a body that it holds or in a function that it calls."""
+        return self._is_opaque(node, frozenset())
+
+    def _is_opaque(self, node: ir.Node, calls: frozenset[ir.OperatorIdentifier]) -> bool:
+        identifier = node.op_identifier()
+        function = self._model.functions.get(identifier)
+        inner: Iterable[ir.Node] = (each for body in bodies_of(node) for each in body.all_nodes())
+        if function is not None:
+            if identifier in calls:
+                return True
+            inner, calls = function.all_nodes(), calls | {identifier}
+        elif schema_inference.schema_of(node.domain, node.op_type, self.opset_version(node)) is None:
+            return True
+        return any(self._is_opaque(each, calls) for each in inner)
+
+    def learn(self, value: ir.Value, fact: Fact) -> None:
+        """Adds what is proven otherwise, such as the facts of the value that this one replaces."""
+        self._known[value] = meet(self.of(value), fact)
+
+    def assuming(
+        self, graph: ir.Graph, inputs: Sequence[Fact], attributes: Mapping[str, ir.Attr] | None = None
+    ) -> Facts:
+        """The facts of the values of a body or function, if its inputs had the given facts.
+
+        Values of enclosing graphs keep what is proven of them. Nothing that is inferred there gets out by itself.
+
+        Args:
+            graph: The body, or the graph of a model-local function.
+            inputs: A fact for each input of the graph; those that are left out are unknown.
+            attributes: The attributes of a function's call. None within a body: it sees those around it.
+        """
+        return _Assumption(self, graph, inputs, attributes)
+
+    # How it is found out ---------------------------------------------------------------------------------------------
+
+    def _infer(self, value: ir.Value) -> None:
+        """Infers a value after all that it depends on, without recursion along the graph's depth."""
+        stack = [value]
+        while stack:
+            current = stack[-1]
+            node = current.producer()
+            if current in self._known:
+                stack.pop()
+            elif node is None:
+                self._known[current] = self._of_source(current)
+                stack.pop()
+            elif missing := [i for i in node.inputs if i is not None and self._is_missing(i)]:
+                stack.extend(missing)
+            else:
+                self._infer_node(node)
+                stack.pop()
+
+    def _is_missing(self, value: ir.Value) -> bool:
+        return value not in self._known
+
+    def _of_source(self, value: ir.Value) -> Fact:
+        """The fact of a value that no node makes: an initializer or an input of a graph."""
+        graph = value.graph
+        if value.const_value is not None and value.is_initializer() and not self.is_overridable(value):
+            return constant_fact(value.const_value)
+        if graph is self._model.graph and value.is_graph_input():
+            return self._contract(value)
+        owner = None if graph is None else self._owners.get(graph)
+        if owner is None or graph is None:
+            return UNKNOWN
+        infer = body_inputs_of(owner)
+        facts: Sequence[Fact] = () if infer is None else self._guarded(owner, lambda: infer(NodeView(owner, self), graph))
+        for body_input, fact in zip(graph.inputs, facts, strict=False):
+            self._known.setdefault(body_input, fact)
+        return self._known.get(value, UNKNOWN)
+
+    def _contract(self, value: ir.Value) -> Fact:
+        """What the declaration of a graph input promises."""
+        shape = None
+        if value.shape is not None:
+            shape = tuple(
+                dim if isinstance(dim, int) and dim >= 0
+                else Dim.symbol(dim.value) if isinstance(dim, ir.SymbolicDim) and dim.value
+                else self._unnamed(value, axis)
+                for axis, dim in enumerate(value.shape)
+            )
+        return _declared(value.type, shape, Basis.CONTRACT)
+
+    def _unnamed(self, value: ir.Value, axis: int) -> Dim:
+        # Not fresh(): a person may bind this dim, as `x:0`, so it is a symbol of the contract.
+        return self._fresh.setdefault((value, axis), Dim.symbol(f"{value.name}:{axis}", -1))
+
+    def _infer_node(self, node: ir.Node) -> None:
+        """Infers all outputs of a node whose inputs are known."""
+        view = NodeView(node, self)
+        facts = self._guarded(node, lambda: self._apply(view))
+        if len(facts) < len(node.outputs):
+            facts = [*facts, *[None] * (len(node.outputs) - len(facts))]
+        basis = Basis.INFERENCE
+        for value in node.inputs:
+            if value is not None:
+                basis |= self.of(value).basis
+        dtypes = schema_inference.output_dtypes(view)
+        for index, (output, fact) in enumerate(zip(node.outputs, facts, strict=False)):
+            self._known[output] = _completed(fact or UNKNOWN, dtypes[index] if index < len(dtypes) else None, basis)
+
+    def _apply(self, view: NodeView) -> Sequence[Fact | None]:
+        node = view.node
+        function = self._model.functions.get(node.op_identifier())
+        if function is not None:
+            return self._call(view, function)
+        # An attribute that refers to the enclosing function's, at no known call, may have any value.
+        if view.has_unknown_attribute():
+            return []
+        transfer = transfer_of(node)
+        result = None if transfer is None else transfer(view)
+        if result is not None:
+            return [result] if isinstance(result, Fact) else result
+        inferred = schema_inference.infer(view)
+        return [self._claim(output) for output in node.outputs] if inferred is None else inferred
+
+    def _claim(self, value: ir.Value) -> Fact | None:
+        """The declaration of an unknown operator's output: it is all there is, but only its integers are used."""
+        if value.is_graph_output() or value.shape is None:
+            return None
+        shape = tuple(
+            dim if isinstance(dim, int) and dim >= 0 else self.fresh(value, k) for k, dim in enumerate(value.shape)
+        )
+        return _declared(value.type, shape, Basis.CLAIM)
+
+    def _call(self, view: NodeView, function: ir.Function) -> Sequence[Fact | None]:
+        """The outputs of a call of a model-local function: its body, with the facts of this call."""
+        if self._depth >= MAX_CALL_DEPTH:
+            return []
+        attributes = {name: default for name, default in function.attributes.items() if default.value is not None}
+        for name in view.node.attributes:
+            given = self.attribute(view.node, name)
+            if given is not None:
+                attributes[name] = given
+        inputs = [view.input(k) for k in range(len(function.inputs))]
+        call = self.assuming(function.graph, inputs, attributes)
+        return [call.of(output) for output in function.outputs]
+
+    def _guarded(self, node: ir.Node, compute: Callable[[], Sequence[Fact | None]]) -> Sequence[Fact | None]:
+        """Keeps a fault of one transfer function from spoiling the rest; `problems` tells of it."""
+        try:
+            return compute()
+        except Exception as error:  # noqa: BLE001  any fault at all, told below with the node
+            self.problems.append(
+                RuleError(
+                    f"inference failed with {type(error).__name__}: {error}",
+                    node=node_label(node),
+                    operator=operator_name(node),
+                    hint="Nothing is known there. This is a fault of Foldproof: please report it with the model",
+                )
+            )
+            return []
+
+
+class _Assumption(Facts):
+    """The facts inside one body or one call of a function, if its inputs had given facts."""
+
+    def __init__(
+        self, outer: Facts, graph: ir.Graph, inputs: Sequence[Fact], attributes: Mapping[str, ir.Attr] | None
+    ) -> None:
+        self._outer = outer
+        self._model = outer._model
+        self._overridable = outer._overridable
+        self._owners = outer._owners
+        self._scopes = outer._scopes
+        self._fresh = {}
+        self._depth = outer._depth + 1
+        self.problems = outer.problems
+        self._attributes = attributes
+        self._graphs = {graph, *graph.subgraphs()}
+        self._known = dict(itertools.zip_longest(graph.inputs, inputs[: len(graph.inputs)], fillvalue=UNKNOWN))
+
+    def of(self, value: ir.Value | None) -> Fact:
+        if value is None:
+            return UNKNOWN
+        return super().of(value) if self._holds(value) else self._outer.of(value)
+
+    def fresh(self, value: ir.Value, axis: int) -> Dim:
+        return super().fresh(value, axis) if self._holds(value) else self._outer.fresh(value, axis)
+
+    def attribute(self, node: ir.Node, name: str) -> ir.Attr | None:
+        if self._attributes is None:
+            return self._outer.attribute(node, name)
+        attribute = node.attributes.get(name)
+        if attribute is None or not attribute.is_ref():
+            return attribute
+        return self._attributes.get(str(attribute.ref_attr_name))
+
+    def _holds(self, value: ir.Value) -> bool:
+        return value.graph in self._graphs
+
+    def _is_missing(self, value: ir.Value) -> bool:
+        return self._holds(value) and value not in self._known
+
+
+def _declared(type_: ir.TypeProtocol | None, shape: tuple[DimLike, ...] | None, basis: Basis) -> Fact:
+    """The fact that a declared type states. The shape belongs to the innermost tensor of a sequence or optional."""
+    if isinstance(type_, (ir.SequenceType, ir.OptionalType)):
+        kind = Kind.SEQUENCE if isinstance(type_, ir.SequenceType) else Kind.OPTIONAL
+        return Fact(kind=kind, item=_declared(type_.elem_type, shape, basis), basis=basis)
+    if isinstance(type_, ir.TensorType):
+        return Fact(dtype=type_.dtype, shape=shape, basis=basis)
+    return Fact(basis=basis)
+
+
+def _completed(fact: Fact, dtype: ir.DataType | None, basis: Basis) -> Fact:
+    """A transfer function's answer with what it leaves to the engine."""
+    if fact.basis is Basis.NOTHING:
+        fact = dataclasses.replace(fact, basis=basis)
+    if fact.dtype is None and dtype is not None and fact.kind is Kind.TENSOR:
+        fact = dataclasses.replace(fact, dtype=dtype)
+    return fact

@@ -1,0 +1,219 @@
+"""What is proven of one value, for every run that the model's contract admits."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import TypeAlias
+
+import numpy as np
+import onnx_ir as ir
+
+from foldproof.facts.dim import Dim, DimLike, product
+
+Element: TypeAlias = "int | Fraction | Dim | None"
+"""One element of a small tensor: exact (booleans are 0 and 1, floats are their exact value), symbolic, or unknown.
+
+A float that no fraction expresses (NaN, the infinities, -0.0) is unknown.
+"""
+
+MAX_ELEMENTS = 1024
+"""Tensors with more elements are never tracked element by element: shape data is small."""
+
+
+class Basis(enum.Flag):
+    """What a fact rests on."""
+
+    NOTHING = 0
+    CONTRACT = enum.auto()
+    """The declared type and dims of a graph input."""
+    INITIALIZER = enum.auto()
+    """The stored tensor of an initializer or of a Constant node."""
+    INFERENCE = enum.auto()
+    """The specification of an operator, applied to the facts of its inputs."""
+    CLAIM = enum.auto()
+    """The declaration of a value that an unknown operator makes: nothing can be inferred there."""
+
+    def __str__(self) -> str:
+        words = {
+            Basis.CONTRACT: "input contract",
+            Basis.INITIALIZER: "initializer",
+            Basis.INFERENCE: "inference",
+            Basis.CLAIM: "claim",
+        }
+        return " and ".join(word for flag, word in words.items() if flag in self) or "nothing"
+
+
+class Kind(enum.Enum):
+    """The kind of thing that a value is."""
+
+    TENSOR = "tensor"
+    SEQUENCE = "sequence"
+    OPTIONAL = "optional"
+
+
+@dataclasses.dataclass(frozen=True)
+class Fact:
+    """What is proven of a value. A field that is None is not known.
+
+    Attributes:
+        dtype: The element type of a tensor.
+        shape: The dims of a tensor, each an integer or a `Dim`.
+        known_elements: The elements in row-major order; see `elements`, which also looks into `constant`.
+        constant: The tensor that the value is in each run. It is not read before it is needed.
+        kind: Tensor, sequence or optional.
+        item: What holds for each item of a sequence, or for the content of an optional.
+        items: What holds for each item of a sequence of known length.
+        basis: What all this rests on.
+    """
+
+    dtype: ir.DataType | None = None
+    shape: tuple[DimLike, ...] | None = None
+    known_elements: tuple[Element, ...] | None = None
+    constant: ir.TensorProtocol | None = None
+    kind: Kind = Kind.TENSOR
+    item: Fact | None = None
+    items: tuple[Fact, ...] | None = None
+    basis: Basis = Basis.NOTHING
+
+    @property
+    def rank(self) -> int | None:
+        """The number of dims."""
+        return None if self.shape is None else len(self.shape)
+
+    @property
+    def element_count(self) -> DimLike | None:
+        """The product of the dims: 1 for a scalar, 0 where any dim is 0."""
+        return None if self.shape is None else product(self.shape)
+
+    @property
+    def elements(self) -> tuple[Element, ...] | None:
+        """The elements of a small tensor in row-major order; None where not even their number is known."""
+        if self.known_elements is None and self.constant is not None:
+            return elements_of(self.constant)
+        return self.known_elements
+
+    @property
+    def ints(self) -> tuple[int, ...] | None:
+        """The elements where each is a known integer (or a boolean, as 0 or 1)."""
+        elements = self.elements
+        if elements is None:
+            return None
+        ints = tuple(e for e in elements if isinstance(e, int))
+        return ints if len(ints) == len(elements) else None
+
+    @property
+    def dims(self) -> tuple[DimLike, ...] | None:
+        """The elements where each is a known integer or a `Dim`, as a target shape has them."""
+        elements = self.elements
+        if elements is None:
+            return None
+        dims = tuple(e for e in elements if isinstance(e, (int, Dim)))
+        return dims if len(dims) == len(elements) else None
+
+    @property
+    def is_static(self) -> bool:
+        """Whether each dim is a known integer."""
+        return self.shape is not None and all(isinstance(dim, int) for dim in self.shape)
+
+
+UNKNOWN = Fact()
+"""Nothing is known. Also the fact of an input that is left out."""
+
+
+def tensor_fact(
+    dtype: ir.DataType | None = None,
+    shape: Iterable[DimLike] | None = None,
+    elements: Sequence[Element] | None = None,
+) -> Fact:
+    """The fact of a tensor as a transfer function states it.
+
+    Args:
+        dtype: None leaves it to the type constraints of the operator's schema.
+        shape: The dims.
+        elements: The elements in row-major order. More than `MAX_ELEMENTS` are dropped, and so are elements none of
+            which is known.
+    """
+    known = None
+    if elements is not None and len(elements) <= MAX_ELEMENTS and (not elements or any(e is not None for e in elements)):
+        known = tuple(elements)
+    return Fact(dtype=dtype, shape=None if shape is None else tuple(shape), known_elements=known)
+
+
+def elements_of(tensor: ir.TensorProtocol) -> tuple[Element, ...] | None:
+    """The elements of a small stored tensor; None for a large one, a type without exact values, or a missing file."""
+    if tensor.size > MAX_ELEMENTS or tensor.dtype in _NO_EXACT_VALUES:
+        return None
+    try:
+        array = tensor.numpy()
+    except OSError:  # its external data file is missing: the dims are still good
+        return None
+    return tuple(exact(x) for x in array.reshape(-1).tolist())
+
+
+_NO_EXACT_VALUES = frozenset({ir.DataType.STRING, ir.DataType.COMPLEX64, ir.DataType.COMPLEX128, ir.DataType.UNDEFINED})
+
+
+def exact(x: float) -> Element:
+    """The exact value of a Python (or numpy) number, None where a fraction can't express it."""
+    if isinstance(x, (bool, int, np.integer, np.bool_)):
+        return int(x)
+    number = float(x)
+    if not np.isfinite(number) or (number == 0 and np.signbit(number)):
+        return None
+    return int(number) if number.is_integer() else Fraction(number)
+
+
+def constant_fact(tensor: ir.TensorProtocol) -> Fact:
+    """The fact of a stored tensor."""
+    return Fact(
+        dtype=tensor.dtype,
+        shape=tuple(int(dim) for dim in tensor.shape.numpy()),
+        constant=tensor,
+        basis=Basis.INITIALIZER,
+    )
+
+
+def agree(a: Fact, b: Fact) -> Fact:
+    """What both facts say: the join, for a value that is one or the other (the branches of an If)."""
+    if a == b:
+        return a
+    if a.kind is not b.kind:
+        return UNKNOWN
+    shape = None
+    if a.shape is not None and b.shape is not None and len(a.shape) == len(b.shape) and a.shape == b.shape:
+        shape = a.shape
+    elements = None
+    if shape is not None and a.elements is not None and b.elements is not None:
+        elements = tuple(x if x == y else None for x, y in zip(a.elements, b.elements, strict=True))
+    return Fact(
+        dtype=a.dtype if a.dtype == b.dtype else None,
+        shape=shape,
+        known_elements=elements if elements is None or any(e is not None for e in elements) or not elements else None,
+        kind=a.kind,
+        item=agree(a.item, b.item) if a.item is not None and b.item is not None else None,
+        basis=a.basis | b.basis,
+    )
+
+
+def meet(a: Fact, b: Fact) -> Fact:
+    """All that either fact says of one value; where both speak, the more precise one, `a` on a tie."""
+    shape = a.shape if b.shape is None else b.shape if a.shape is None else _meet_dims(a.shape, b.shape)
+    return dataclasses.replace(
+        a,
+        dtype=a.dtype if a.dtype is not None else b.dtype,
+        shape=shape,
+        known_elements=a.known_elements if a.known_elements is not None else b.known_elements,
+        constant=a.constant if a.constant is not None else b.constant,
+        item=a.item if a.item is not None else b.item,
+        items=a.items if a.items is not None else b.items,
+        basis=a.basis | b.basis,
+    )
+
+
+def _meet_dims(a: tuple[DimLike, ...], b: tuple[DimLike, ...]) -> tuple[DimLike, ...]:
+    if len(a) != len(b):
+        return a
+    return tuple(y if isinstance(y, int) else x for x, y in zip(a, b, strict=True))

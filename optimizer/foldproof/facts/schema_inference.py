@@ -1,0 +1,213 @@
+"""What an operator's own schema says of its outputs: the fallback where no transfer function is written.
+
+onnx runs the schema's inference on one node. Symbolic dims go in and come back as names. It is sound where it answers at
+all, save for the cases that `../docs` and the tests list; those have transfer functions of their own.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+
+import onnx
+import onnx_ir as ir
+from onnx import shape_inference
+
+from foldproof.facts.dim import Dim, DimLike
+from foldproof.facts.fact import Fact, Kind
+from foldproof.facts.registry import NodeView
+from foldproof.graphs import bodies_of
+
+MAX_DATA = 4096
+"""Constant inputs of more elements are not shown to the schema's inference: it reads shape data only."""
+
+
+@functools.lru_cache(maxsize=4096)
+def schema_of(domain: str, op_type: str, version: int) -> onnx.defs.OpSchema | None:
+    """The schema of an operator that is in force at a version of its domain; None for an unknown operator."""
+    try:
+        return onnx.defs.get_schema(op_type, max_inclusive_version=version, domain=domain)
+    except onnx.defs.SchemaError:
+        return None
+
+
+def output_dtypes(view: NodeView) -> list[ir.DataType | None]:
+    """The element type of each output, as far as the type constraints of the schema tie it to the inputs'."""
+    rules = _dtype_rules(view.node.domain, view.op_type, view.version)
+    outputs: list[ir.DataType | None] = []
+    for index in range(len(view.node.outputs)):
+        rule = rules[min(index, len(rules) - 1)] if rules else None
+        outputs.append(view.input(rule).dtype if isinstance(rule, int) else rule)
+    return outputs
+
+
+@functools.lru_cache(maxsize=4096)
+def _dtype_rules(domain: str, op_type: str, version: int) -> tuple[ir.DataType | int | None, ...]:
+    """For each formal output, its type, or the input that it shares its type with, or None."""
+    schema = schema_of(domain, op_type, version)
+    if schema is None:
+        return ()
+    first: dict[str, int] = {}
+    for index, formal in enumerate(schema.inputs):
+        first.setdefault(formal.type_str, index)
+    rules: list[ir.DataType | int | None] = []
+    for formal in schema.outputs:
+        # A variadic parameter of mixed types ties nothing.
+        mixed = formal.option is onnx.defs.OpSchema.FormalParameterOption.Variadic and not formal.is_homogeneous
+        if mixed:
+            rules.append(None)
+        elif formal.type_str in first:
+            source = schema.inputs[first[formal.type_str]]
+            free = source.option is onnx.defs.OpSchema.FormalParameterOption.Variadic and not source.is_homogeneous
+            rules.append(None if free else first[formal.type_str])
+        else:
+            types = list(formal.types)
+            rules.append(_dtype_named(types[0]) if len(types) == 1 else None)
+    return tuple(rules)
+
+
+def _dtype_named(text: str) -> ir.DataType | None:
+    """The element type that a schema writes as `tensor(int64)`; None for other types."""
+    if not text.startswith("tensor("):
+        return None
+    name = text[len("tensor(") : -1].upper()
+    return ir.DataType.__members__.get(name)
+
+
+def infer(view: NodeView) -> Sequence[Fact | None] | None:
+    """The facts of a node's outputs by its schema.
+
+    Returns:
+        One fact for each output, or None where the operator is unknown.
+    """
+    schema = schema_of(view.node.domain, view.op_type, view.version)
+    if schema is None:
+        return None
+    if any(True for _ in bodies_of(view.node)) or not schema.has_type_and_shape_inference_function:
+        return []
+    names = _Names()
+    proto = _bare_node(view.node)
+    types: dict[str, onnx.TypeProto] = {}
+    data: dict[str, onnx.TensorProto] = {}
+    for name, fact in zip(proto.input, view.inputs, strict=True):
+        if not name:
+            continue
+        type_proto = names.type_of(fact)
+        if type_proto is None:
+            return []
+        types[name] = type_proto
+        tensor = _data_of(fact, name)
+        if tensor is not None:
+            data[name] = tensor
+    try:
+        inferred = shape_inference.infer_node_outputs(
+            schema, proto, types, data, opset_imports=[onnx.helper.make_opsetid(view.node.domain, view.version)]
+        )
+    except (shape_inference.InferenceError, RuntimeError, ValueError):
+        return []  # the inputs contradict the operator: the runtime will say so
+    return [
+        names.fact_of(inferred[name], view, index) if name in inferred else None
+        for index, name in enumerate(proto.output)
+    ]
+
+
+def _bare_node(node: ir.Node) -> onnx.NodeProto:
+    """The node with names of our own: what is inferred may not depend on how values are called."""
+    proto = onnx.NodeProto(op_type=node.op_type, domain=node.domain)
+    proto.input.extend("" if value is None else f"i{index}" for index, value in enumerate(node.inputs))
+    proto.output.extend(f"o{index}" for index in range(len(node.outputs)))
+    proto.attribute.extend(ir.to_proto(attribute) for attribute in node.attributes.values())
+    return proto
+
+
+def _data_of(fact: Fact, name: str) -> onnx.TensorProto | None:
+    """The values of a small constant, for inference that reads them."""
+    if fact.constant is not None:
+        if fact.constant.size > MAX_DATA:
+            return None
+        try:
+            return onnx.TensorProto(
+                name=name,
+                data_type=fact.constant.dtype.value,
+                dims=fact.constant.shape.numpy(),
+                raw_data=fact.constant.tobytes(),
+            )
+        except (OSError, TypeError):  # a missing file, or strings
+            return None
+    if fact.ints is None or fact.dtype is None or not fact.is_static or fact.shape is None:
+        return None
+    if fact.dtype not in (ir.DataType.INT64, ir.DataType.INT32, ir.DataType.BOOL):
+        return None
+    return onnx.helper.make_tensor(name, fact.dtype.value, [int(dim) for dim in fact.shape if isinstance(dim, int)], fact.ints)
+
+
+class _Names:
+    """Gives each symbolic dim a name for the time of one call, and takes it back."""
+
+    def __init__(self) -> None:
+        self._dims: list[Dim] = []
+
+    def type_of(self, fact: Fact) -> onnx.TypeProto | None:
+        if fact.kind is not Kind.TENSOR:
+            inner = None if fact.item is None else self.type_of(fact.item)
+            if inner is None:
+                return None
+            proto = onnx.TypeProto()
+            (proto.sequence_type if fact.kind is Kind.SEQUENCE else proto.optional_type).elem_type.CopyFrom(inner)
+            return proto
+        if fact.dtype is None:
+            return None
+        proto = onnx.TypeProto()
+        proto.tensor_type.elem_type = fact.dtype.value
+        if fact.shape is not None:
+            dims = proto.tensor_type.shape.dim
+            proto.tensor_type.shape.ClearField("dim")
+            for dim in fact.shape:
+                if isinstance(dim, int):
+                    dims.add(dim_value=dim)
+                else:
+                    dims.add(dim_param=self._name(dim))
+        return proto
+
+    def _name(self, dim: Dim) -> str:
+        if dim not in self._dims:
+            self._dims.append(dim)
+        return f"#{self._dims.index(dim)}"
+
+    def fact_of(self, proto: onnx.TypeProto, view: NodeView, output: int) -> Fact:
+        if proto.HasField("sequence_type"):
+            return Fact(kind=Kind.SEQUENCE, item=self._loose(proto.sequence_type.elem_type))
+        if proto.HasField("optional_type"):
+            return Fact(kind=Kind.OPTIONAL, item=self._loose(proto.optional_type.elem_type))
+        if not proto.HasField("tensor_type"):
+            return Fact()
+        return Fact(dtype=_dtype(proto), shape=self._shape(proto, lambda axis: view.fresh(axis, output)))
+
+    def _loose(self, proto: onnx.TypeProto) -> Fact:
+        """The fact of a sequence's items: a dim that is not known may differ from item to item, so it has no symbol."""
+        if not proto.HasField("tensor_type"):
+            return Fact()
+        return Fact(dtype=_dtype(proto), shape=self._shape(proto, lambda axis: None))
+
+    def _shape(self, proto: onnx.TypeProto, unknown: Callable[[int], Dim | None]) -> tuple[DimLike, ...] | None:
+        if not proto.tensor_type.HasField("shape"):
+            return None
+        shape: list[DimLike] = []
+        for axis, dim in enumerate(proto.tensor_type.shape.dim):
+            which = dim.WhichOneof("value")
+            known: DimLike | None = None
+            if which == "dim_value" and dim.dim_value >= 0:
+                known = dim.dim_value
+            elif which == "dim_param" and dim.dim_param.startswith("#"):
+                known = self._dims[int(dim.dim_param[1:])]
+            if known is None:
+                known = unknown(axis)
+            if known is None:
+                return None
+            shape.append(known)
+        return tuple(shape)
+
+
+def _dtype(proto: onnx.TypeProto) -> ir.DataType | None:
+    number = proto.tensor_type.elem_type
+    return ir.DataType(number) if number else None

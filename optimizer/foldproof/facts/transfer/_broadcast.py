@@ -1,0 +1,125 @@
+"""Broadcasting of symbolic shapes, and of the elements of small tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+import numpy as np
+
+from foldproof.facts.dim import DimLike, at_least, maximum
+from foldproof.facts.fact import MAX_ELEMENTS, Element, Fact
+from foldproof.facts.registry import NodeView
+
+Shape = tuple[DimLike, ...]
+
+
+def broadcast_dim(dims: Sequence[DimLike]) -> DimLike | None:
+    """The dim that dims are broadcast to, None where it is not proven.
+
+    Those that are not 1 are equal, or else the node fails. A symbol may be 0 and may be 1: against one that may be 1
+    it proves nothing.
+    """
+    candidates: list[DimLike] = []
+    for dim in dims:
+        if dim != 1 and dim not in candidates:
+            candidates.append(dim)
+    if len(candidates) < 2:
+        return candidates[0] if candidates else 1
+    for dim in candidates:  # a number tells most
+        if isinstance(dim, int):
+            return dim  # 0, or more than 1: the others are equal to it, or 1
+    for dim in candidates:
+        if at_least(dim, 2):
+            return dim
+    if all(at_least(dim, 1) for dim in candidates):
+        return maximum(*candidates)
+    return None
+
+
+def broadcast(node: NodeView, shapes: Sequence[Shape | None], output: int = 0) -> Shape | None:
+    """The shape that shapes are broadcast to, as numpy does; None where a rank is unknown."""
+    known: list[Shape] = []
+    for shape in shapes:
+        if shape is None:
+            return None
+        known.append(shape)
+    if all(shape == known[0] for shape in known[1:]):
+        return known[0] if known else None
+    rank = max(len(shape) for shape in known)
+    result: list[DimLike] = []
+    for axis in range(rank):
+        dim = broadcast_dim([shape[axis - rank] for shape in known if axis - rank >= -len(shape)])
+        result.append(node.fresh(axis, output) if dim is None else dim)
+    return tuple(result)
+
+
+def merge(shapes: Sequence[Shape | None]) -> Shape | None:
+    """The one shape that all of several values have, by the specification; the most precise dims of them."""
+    known = [shape for shape in shapes if shape is not None]
+    if not known or any(len(shape) != len(known[0]) for shape in known):
+        return known[0] if known else None
+    return tuple(next((dim for dim in dims if isinstance(dim, int)), dims[0]) for dims in zip(*known, strict=True))
+
+
+def broadcast_elements(
+    facts: Sequence[Fact], shape: Shape | None, compute: Callable[..., Element], lenient: bool = False
+) -> list[Element] | None:
+    """Elements of an elementwise operator's output.
+
+    Args:
+        facts: The inputs.
+        shape: The output's shape.
+        compute: Gives one element from one of each input. An element that is unknown is None.
+        lenient: Whether an element may follow though not all inputs are known, as `False and x` does.
+
+    Returns:
+        None where the shapes are not static or too large, or no element of any input is known.
+    """
+    count = static_count(shape)
+    if shape is None or count is None or count > MAX_ELEMENTS:
+        return None
+    if not lenient and any(fact.known_elements is None and fact.constant is None for fact in facts):
+        return None
+    columns: list[Sequence[Element]] = []
+    any_known = False
+    for fact in facts:
+        elements = fact.elements
+        if elements is None:
+            if not lenient:
+                return None
+            columns.append((None,) * count)
+            continue
+        any_known = True
+        expanded = expand_elements(elements, fact.shape, shape)
+        if expanded is None:
+            return None
+        columns.append(expanded)
+    return [compute(*row) for row in zip(*columns, strict=True)] if any_known else None
+
+
+def expand_elements(elements: Sequence[Element], shape: Shape | None, target: Shape) -> Sequence[Element] | None:
+    """The elements of a tensor after broadcasting it to a static shape; None where that is not possible."""
+    if shape == target:
+        return elements
+    if shape is None or static_count(shape) != len(elements):
+        return None
+    if len(elements) == 1:
+        return [elements[0]] * prod(int(dim) for dim in target if isinstance(dim, int))
+    try:
+        index = np.broadcast_to(np.arange(len(elements)).reshape([int(d) for d in shape if isinstance(d, int)]), target)
+    except ValueError:
+        return None
+    return [elements[i] for i in index.reshape(-1).tolist()]
+
+
+def static_count(shape: Shape | None) -> int | None:
+    """The number of elements where each dim is an integer."""
+    if shape is None:
+        return None
+    count = 1
+    for dim in shape:
+        if not isinstance(dim, int):
+            return None
+        count *= dim
+    return count

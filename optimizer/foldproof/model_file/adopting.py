@@ -1,0 +1,92 @@
+"""Makes a model that onnx_ir built or cloned our own: nothing done to it reaches the original."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Callable, Iterator
+
+import onnx
+import onnx_ir as ir
+
+from foldproof.graphs import all_graphs
+from foldproof.model_file.opsets import effective_imports
+from foldproof.model_file.tensors import ProtoTensor, SparseTensor
+from foldproof.model_file.views import SparseStandIn
+from foldproof.validation import canonical_domain
+
+_TENSOR = ir.AttributeType.TENSOR
+_TENSORS = ir.AttributeType.TENSORS
+_COPYABLE = (ir.Tensor, ir.ExternalTensor, ir.StringTensor, ir.LazyTensor, ir.PackedTensor, ir.TensorProtoTensor)
+
+
+def adopt(model: ir.Model, proto: onnx.ModelProto, base_dir: str | os.PathLike[str]) -> None:
+    """Finishes a model that was just deserialized.
+
+    Args:
+        model: What onnx_ir made of `proto`. It is changed.
+        proto: The original, not changed.
+        base_dir: The folder that external data is relative to.
+    """
+
+    def adopted(tensor: ir.TensorProtocol) -> ir.TensorProtocol:
+        if isinstance(tensor, ir.serde.TensorProtoTensor):
+            origin = tensor.raw
+            return SparseTensor(origin.sparse) if isinstance(origin, SparseStandIn) else ProtoTensor(origin)
+        if isinstance(tensor, ir.ExternalTensor):
+            tensor.base_dir = base_dir
+        return tensor
+
+    _replace_tensors(model, adopted)
+    _set_opsets(model.graph, effective_imports(proto.opset_import, proto.ir_version))
+    for function, original in zip(model.functions.values(), proto.functions, strict=False):
+        _set_opsets(function, effective_imports(original.opset_import, proto.ir_version))
+
+
+def detach(clone: ir.Model) -> None:
+    """Gives a model that was just cloned tensors with names of their own; they share their elements with the original."""
+
+    def detached(tensor: ir.TensorProtocol) -> ir.TensorProtocol:
+        if type(tensor) is ir.serde.TensorProtoTensor:
+            return ProtoTensor(tensor.raw)
+        return copy.copy(tensor) if isinstance(tensor, _COPYABLE) else tensor
+
+    _replace_tensors(clone, detached)
+    for owner in (clone.graph, *clone.functions.values()):
+        _set_opsets(owner, {canonical_domain(domain): version for domain, version in owner.opset_imports.items()})
+
+
+def tensors_of(model: ir.Model) -> Iterator[ir.TensorProtocol]:
+    """All tensors of a model: initializers, and tensors in attributes."""
+    for graph in all_graphs(model):
+        for value in graph.initializers.values():
+            if value.const_value is not None:
+                yield value.const_value
+        for node in graph:
+            for attribute in node.attributes.values():
+                if attribute.type is _TENSOR and attribute.value is not None:
+                    yield attribute.value
+                elif attribute.type is _TENSORS and attribute.value is not None:
+                    yield from attribute.value
+
+
+def _replace_tensors(model: ir.Model, replace: Callable[[ir.TensorProtocol], ir.TensorProtocol]) -> None:
+    """Puts `replace(tensor)` in the place of each initializer and of each tensor in an attribute."""
+    for graph in all_graphs(model):
+        for value in graph.initializers.values():
+            if value.const_value is not None:
+                tensor = replace(value.const_value)
+                if isinstance(tensor, SparseTensor):  # its stand-in had another type
+                    value.type, value.shape = ir.TensorType(tensor.dtype), tensor.shape
+                value.const_value = tensor
+        for node in graph:
+            for name, attribute in node.attributes.items():
+                kind = attribute.type
+                if (kind is _TENSOR or kind is _TENSORS) and attribute.value is not None:
+                    new = replace(attribute.value) if kind is _TENSOR else [replace(tensor) for tensor in attribute.value]
+                    node.attributes[name] = ir.Attr(name, kind, new, doc_string=attribute.doc_string)
+
+
+def _set_opsets(owner: ir.Graph | ir.Function, imports: dict[str, int]) -> None:
+    owner.opset_imports.clear()
+    owner.opset_imports.update(imports)

@@ -1,0 +1,74 @@
+"""Finds the part of a model that onnx_ir can't read. Only runs once reading the whole has failed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import onnx
+import onnx_ir as ir
+
+from foldproof.errors import ModelError
+from foldproof.model_file.views import readable_type
+
+_HINT = "Check the model with onnx.checker, or export it again"
+
+
+def root_cause(error: BaseException) -> BaseException:
+    """The error that an error came from at first."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
+
+
+def blame(proto: onnx.ModelProto) -> ModelError | None:
+    """The error that names the first part which can't be read by itself, or None where each can."""
+    error = _blame_graph(proto.graph)
+    for function in proto.functions:
+        error = error or _blame_nodes(function.node)
+    return error
+
+
+def _blame_graph(graph: onnx.GraphProto) -> ModelError | None:
+    for tensor in (*graph.initializer, *(sparse.values for sparse in graph.sparse_initializer)):
+        if cause := _failure(_read_tensor, tensor):
+            return ModelError(f"the initializer {tensor.name!r} is invalid: {cause}", hint=_HINT)
+    for value in (*graph.input, *graph.output, *graph.value_info):
+        if cause := _failure(ir.serde.deserialize_type_proto_for_type, readable_type(value.type)):
+            return ModelError(f"the type of the value {value.name!r} is invalid: {cause}", hint=_HINT)
+    return _blame_nodes(graph.node)
+
+
+def _blame_nodes(nodes: Iterable[onnx.NodeProto]) -> ModelError | None:
+    for node in nodes:
+        for attribute in node.attribute:
+            if attribute.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS):
+                for graph in (attribute.g, *attribute.graphs):
+                    if error := _blame_graph(graph):
+                        return error
+            elif cause := _failure(_read_attribute, attribute):
+                name = node.name or next(iter(node.output), None)
+                operator = f"{node.domain}::{node.op_type}" if node.domain else node.op_type
+                reason = f"its attribute {attribute.name!r} is invalid: {cause}"
+                return ModelError(reason, node=name, operator=operator, hint=_HINT)
+    return None
+
+
+def _failure(read: Callable[[Any], object], proto: object) -> BaseException | None:
+    try:
+        read(proto)
+    except (ir.serde.SerdeError, ValueError, TypeError, NotImplementedError, AttributeError) as error:
+        return root_cause(error)
+    return None
+
+
+def _read_tensor(proto: onnx.TensorProto) -> None:
+    tensor = ir.serde.deserialize_tensor(proto)
+    _ = tensor.dtype, tensor.shape
+
+
+def _read_attribute(proto: onnx.AttributeProto) -> None:
+    if proto.type == onnx.AttributeProto.TENSOR:
+        _read_tensor(proto.t)
+    elif proto.type not in (onnx.AttributeProto.SPARSE_TENSOR, onnx.AttributeProto.SPARSE_TENSORS):
+        ir.serde.deserialize_attribute(proto)

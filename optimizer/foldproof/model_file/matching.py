@@ -1,0 +1,128 @@
+"""Does a part of the rewritten model still say what the original said?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+import onnx
+import onnx_ir as ir
+
+from foldproof.model_file.tensors import ProtoTensor, SparseTensor, is_stored_as
+from foldproof.model_file.views import readable_type
+
+_Kind = ir.AttributeType
+
+
+def names_of(values: Iterable[ir.Value | None]) -> list[str]:
+    """The names of a node's inputs or outputs; an omitted one is `""`."""
+    return [(value.name or "") if value is not None else "" for value in values]
+
+
+def node_key(outputs: Sequence[str], node: ir.Node | onnx.NodeProto) -> Hashable:
+    """What a node is known by: its first output, or else what it is."""
+    for name in outputs:
+        if name:
+            return name
+    inputs = names_of(node.inputs) if isinstance(node, ir.Node) else node.input
+    return (node.op_type, node.name or "", *inputs)
+
+
+def is_same_node(node: ir.Node, outputs: list[str], original: onnx.NodeProto, is_inline: bool) -> bool:
+    """Whether `original` may stand for the node, subgraphs excepted: a node with subgraphs is never the same.
+
+    Args:
+        node: The node now.
+        outputs: The names of its outputs.
+        original: The node that it may be.
+        is_inline: Whether external tensors stay where they are; else a node with one is not the same.
+    """
+    domain = original.domain
+    if (
+        node.op_type != original.op_type
+        or node.domain != ("" if domain == "ai.onnx" else domain)
+        or (node.name or "") != original.name
+        or [(value.name or "") if value is not None else "" for value in node.inputs] != original.input
+        or outputs != original.output
+        or (node.doc_string or "") != original.doc_string
+        or node.overload != original.overload
+        or len(node.metadata_props) != len(original.metadata_props)
+    ):
+        return False
+    if node.metadata_props and {entry.key: entry.value for entry in original.metadata_props} != node.metadata_props:
+        return False
+    attributes = node.attributes
+    if len(attributes) != len(original.attribute):
+        return False
+    for attribute, proto in zip(attributes.values(), original.attribute, strict=True):
+        if not is_same_attribute(attribute, proto, is_inline):
+            return False
+    return True
+
+
+def original_attribute_name(node: ir.Node, attribute: ir.Attr) -> str:
+    """The name that an attribute has outside: that of a sparse constant's differs."""
+    is_sparse = isinstance(attribute.value, SparseTensor) and node.op_type == "Constant" and not node.domain
+    return "sparse_value" if is_sparse else attribute.name
+
+
+def is_same_attribute(attribute: ir.Attr, original: onnx.AttributeProto, is_inline: bool) -> bool:
+    """Whether `original` may stand for the attribute; one that holds a graph is never the same, see `is_same_node`."""
+    kind, value = attribute.type, attribute.value
+    if isinstance(value, SparseTensor):
+        return value.origin is original.sparse_tensor
+    if attribute.name != original.name or (attribute.doc_string or "") != original.doc_string:
+        return False
+    if attribute.ref_attr_name is not None or value is None:
+        return (attribute.ref_attr_name or "") == original.ref_attr_name and (
+            kind.value == original.type or kind is _Kind.UNDEFINED
+        )
+    if kind.value != original.type or original.ref_attr_name:
+        return False
+    same = _SAME.get(kind)
+    if same is not None:
+        return bool(same(value, original))
+    if kind is _Kind.TENSOR:
+        return _is_same_tensor(value, original.t, is_inline)
+    if kind is _Kind.TENSORS:
+        return len(value) == len(original.tensors) and all(
+            _is_same_tensor(tensor, proto, is_inline) for tensor, proto in zip(value, original.tensors, strict=True)
+        )
+    return False
+
+
+def _is_same_float(value: float, other: float) -> bool:
+    return value == other and math.copysign(1, value) == math.copysign(1, other) or (value != value and other != other)
+
+
+def _is_same_string(value: str | bytes, other: bytes) -> bool:
+    return (value if isinstance(value, bytes) else value.encode()) == other
+
+
+def _is_same_type(value: ir.TypeAndShape, proto: onnx.TypeProto) -> bool:
+    readable: Any = readable_type(proto)
+    return (
+        value.type == ir.serde.deserialize_type_proto_for_type(readable)
+        and value.shape == ir.serde.deserialize_type_proto_for_shape(readable)
+    )  # fmt: skip
+
+
+def _is_same_tensor(tensor: ir.TensorProtocol, proto: onnx.TensorProto, is_inline: bool) -> bool:
+    return is_stored_as(tensor, proto) and (is_inline or isinstance(tensor, ProtoTensor))
+
+
+def _are_all(same: Any, values: Sequence[Any], others: Sequence[Any]) -> bool:
+    return len(values) == len(others) and all(map(same, values, others))
+
+
+_SAME = {
+    _Kind.INT: lambda value, proto: value == proto.i,
+    _Kind.INTS: lambda value, proto: list(value) == proto.ints,
+    _Kind.FLOAT: lambda value, proto: _is_same_float(value, proto.f),
+    _Kind.FLOATS: lambda value, proto: _are_all(_is_same_float, value, proto.floats),
+    _Kind.STRING: lambda value, proto: _is_same_string(value, proto.s),
+    _Kind.STRINGS: lambda value, proto: _are_all(_is_same_string, value, proto.strings),
+    _Kind.TYPE_PROTO: lambda value, proto: _is_same_type(value, proto.tp),
+    _Kind.TYPE_PROTOS: lambda value, proto: _are_all(_is_same_type, value, proto.type_protos),
+}

@@ -1,0 +1,63 @@
+"""From a path to a `ModelProto`, or to an error that says what lies there instead."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import onnx
+from google.protobuf.message import DecodeError
+
+from foldproof.errors import ModelError
+
+_SIGNATURES = (
+    (b"version https://git-lfs", "It is a Git LFS pointer: fetch the model itself with `git lfs pull`"),
+    (b"PK\x03\x04", "It is a ZIP archive, perhaps a PyTorch checkpoint: unpack it, or export the model to ONNX"),
+    (b"\x1f\x8b", "It is compressed: unpack it first"),
+    (b"\x89HDF", "It is an HDF5 file, perhaps of Keras: export the model to ONNX"),
+    (b"{", "It looks like JSON: only the binary form of ONNX is read"),
+    (b"<", "It looks like text, perhaps a web page that was downloaded in place of the model"),
+)
+
+
+def parse(path: Path) -> onnx.ModelProto:
+    """Reads and parses the file at `path`. External data is not read.
+
+    Raises:
+        ModelError: There is no readable file, or it is not a whole ONNX model in binary form.
+    """
+    data = _contents(path)
+    if not data:
+        raise ModelError(f"{path} is empty", hint="Download or export the model again")
+    try:
+        proto = onnx.ModelProto.FromString(data)
+    except DecodeError as error:
+        raise ModelError(f"{path} is not an ONNX model, or was cut short", hint=_guess(data)) from error
+    if not proto.HasField("graph"):
+        raise ModelError(f"{path} is not an ONNX model: it has no graph", hint=_guess(data))
+    return proto
+
+
+def _contents(path: Path) -> bytes:
+    try:
+        mode = path.stat().st_mode
+        if stat.S_ISDIR(mode):
+            raise ModelError(f"{path} is a directory", hint="Give the .onnx file in it")
+        if not stat.S_ISREG(mode):
+            raise ModelError(f"{path} is not a regular file", hint="Give a .onnx file")
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise ModelError(f"there is no file {path}", hint="Check the path") from error
+    except PermissionError as error:
+        raise ModelError(f"no permission to read {path}", hint="Change its mode, or copy it to a place of your own") from error
+    except (OSError, ValueError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or error
+        raise ModelError(f"{path} can't be read: {reason}", hint="Check the path and the disk") from error
+
+
+def _guess(data: bytes) -> str:
+    """What to do about a file that isn't a model, judged by its first bytes."""
+    for signature, hint in _SIGNATURES:
+        if data.startswith(signature):
+            return hint
+    return "Check that it is a .onnx file, and that it was copied or downloaded as a whole"

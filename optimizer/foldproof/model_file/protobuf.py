@@ -1,0 +1,75 @@
+"""Copies of protobuf messages that leave some fields out, and stand-ins that replace some: no weights are copied."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from google.protobuf.message import Message
+from google.protobuf.unknown_fields import UnknownFieldSet
+
+_VARINT, _FIXED64, _LENGTH_DELIMITED, _GROUP, _GROUP_END, _FIXED32 = range(6)
+
+
+class View:
+    """A message seen with some of its fields replaced; all others are read from the message itself.
+
+    It serves readers that only get attributes, as `onnx_ir.serde` does.
+    """
+
+    def __init__(self, message: Any, **replaced: Any) -> None:
+        self.__dict__.update(replaced)
+        self._message = message
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._message, name)
+
+
+def copy_fields(target: Message, source: Message, without: Collection[str]) -> None:
+    """Copies all fields that are set, unknown ones too, but for those named in `without`.
+
+    Args:
+        target: An empty message of the same type.
+        source: The message to copy from.
+        without: Names of fields that are left out, and so cost nothing.
+    """
+    for field, value in source.ListFields():
+        if field.name in without:
+            continue
+        if isinstance(value, Message):
+            getattr(target, field.name).CopyFrom(value)
+        elif hasattr(value, "MergeFrom"):  # a repeated field
+            getattr(target, field.name).MergeFrom(value)
+        else:
+            setattr(target, field.name, value)
+    unknown = UnknownFieldSet(source)
+    if len(unknown):
+        target.MergeFromString(_encode(unknown))
+
+
+def _encode(fields: Any) -> bytes:
+    """The wire form of unknown fields."""
+    out = bytearray()
+    for field in fields:
+        kind, data = field.wire_type, field.data
+        out += _varint(field.field_number << 3 | kind)
+        if kind == _VARINT:
+            out += _varint(data)
+        elif kind == _FIXED64:
+            out += data.to_bytes(8, "little")
+        elif kind == _FIXED32:
+            out += data.to_bytes(4, "little")
+        elif kind == _LENGTH_DELIMITED:
+            out += _varint(len(data)) + data
+        else:
+            out += _encode(data) + _varint(field.field_number << 3 | _GROUP_END)
+    return bytes(out)
+
+
+def _varint(number: int) -> bytes:
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)

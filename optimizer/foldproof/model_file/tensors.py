@@ -1,0 +1,112 @@
+"""Tensors that remember the protobuf message that they came from, so that they go out as they came in."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+import onnx_ir as ir
+
+from foldproof.errors import ModelError
+
+class ProtoTensor(ir.serde.TensorProtoTensor):
+    """A tensor stored in a `TensorProto` that belongs to someone else: renaming the tensor leaves the message alone."""
+
+    __slots__ = ("_local_name", "origin")
+
+    def __init__(self, origin: onnx.TensorProto) -> None:
+        super().__init__(origin)
+        self.origin = origin
+        self._local_name: str | None = origin.name
+
+    @property
+    def name(self) -> str | None:  # type: ignore[override]
+        """The name of the tensor."""
+        return self._local_name
+
+    @name.setter
+    def name(self, value: str | None) -> None:
+        self._local_name = value
+
+    @property
+    def raw(self) -> onnx.TensorProto:
+        """The message, or a copy that bears the new name where the tensor was renamed."""
+        if self._local_name == self.origin.name:
+            return self.origin
+        copy = onnx.TensorProto()
+        copy.CopyFrom(self.origin)
+        copy.name = self._local_name or ""
+        return copy
+
+
+class SparseTensor(ir.LazyTensor):
+    """A tensor that is stored as its nonzero elements. It becomes dense only where its elements are asked for.
+
+    Args:
+        origin: The ONNX form: `values` (1-D), `indices` (int64; linear `[nnz]`, or coordinates `[nnz, rank]`) and `dims`.
+
+    Raises (where its elements are asked for):
+        ModelError: The indices don't fit the dims, or their count differs from that of the values.
+    """
+
+    __slots__ = ("origin",)
+
+    def __init__(self, origin: onnx.SparseTensorProto) -> None:
+        super().__init__(
+            functools.partial(_densified, origin),
+            dtype=ir.DataType(origin.values.data_type),
+            shape=ir.Shape(origin.dims, frozen=True),
+            name=origin.values.name or None,
+        )
+        self.origin = origin
+
+    def __repr__(self) -> str:
+        return f"{self._repr_base()}(name={self.name!r})"
+
+
+def _densified(origin: onnx.SparseTensorProto) -> ir.Tensor[npt.NDArray[Any]]:
+    """The dense tensor: elements that are not stored are 0."""
+    values, indices = _elements(origin.values), _elements(origin.indices)
+    dims = tuple(origin.dims)
+    if values.ndim != 1 or indices.ndim not in (1, 2) or len(indices) != len(values):
+        raise _invalid(origin, f"{list(indices.shape)} indices for {list(values.shape)} values")
+    if indices.ndim == 2 and indices.shape[1] != len(dims):
+        raise _invalid(origin, f"indices of {indices.shape[1]} coordinates for {len(dims)} dims")
+    coordinates = tuple(indices.T) if indices.ndim == 2 else (indices,)
+    limits = dims if indices.ndim == 2 else (math.prod(dims),)
+    for axis, limit in zip(coordinates, limits, strict=True):
+        if axis.size and (axis.min() < 0 or axis.max() >= limit):
+            raise _invalid(origin, "an index outside its dims")
+    dense = np.zeros(limits, dtype=values.dtype)
+    dense[coordinates] = values
+    return ir.Tensor(dense.reshape(dims), dtype=ir.DataType(origin.values.data_type), name=origin.values.name)
+
+
+def _invalid(origin: onnx.SparseTensorProto, what: str) -> ModelError:
+    return ModelError(f"the sparse tensor {origin.values.name!r} has {what}", hint="Export the model again")
+
+
+def _elements(proto: onnx.TensorProto) -> npt.NDArray[Any]:
+    return np.asarray(ir.serde.deserialize_tensor(proto).numpy())
+
+
+def is_stored_as(tensor: ir.TensorProtocol, proto: onnx.TensorProto) -> bool:
+    """Whether the tensor is what `proto` holds, without reading weights.
+
+    A dense tensor says so itself. String and external tensors of onnx_ir don't, and are compared by what they say.
+    """
+    if isinstance(tensor, ProtoTensor):
+        return tensor.origin is proto
+    if list(tensor.shape.numpy()) != list(proto.dims) or tensor.dtype.value != proto.data_type:
+        return False
+    if isinstance(tensor, ir.ExternalTensor):
+        if proto.data_location != onnx.TensorProto.EXTERNAL:
+            return False
+        entries = {entry.key: entry.value for entry in proto.external_data}
+        stated = (entries.get("location", ""), int(entries.get("offset", 0)), int(entries.get("length", 0)))
+        return (str(tensor.location), tensor.offset or 0, tensor.length or 0) == stated
+    return isinstance(tensor, ir.StringTensor) and list(tensor.string_data()) == list(proto.string_data)

@@ -1,0 +1,1 @@
+"""What a run has to tell, and how it is shown."""

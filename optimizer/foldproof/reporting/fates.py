@@ -1,0 +1,90 @@
+"""What became of each node that a reference kernel can compute: folded, evaluated at run time, or left, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import onnx_ir as ir
+
+from foldproof.facts import Facts
+from foldproof.graphs import all_graphs, operator_name
+from foldproof.kernels import CROSS_CHECKED
+from foldproof.reporting.report import Fate
+from foldproof.rewriting import Entry, Reason
+
+if TYPE_CHECKING:
+    from foldproof.verification import Evaluation
+
+
+class Watch:
+    """Remembers the nodes that kernels compute before a run, to tell their fate after it.
+
+    Args:
+        model: The model, before it is rewritten.
+        facts: Its facts.
+    """
+
+    def __init__(self, model: ir.Model, facts: Facts) -> None:
+        self._facts = facts
+        self._nodes = [
+            (node, str(node.outputs[0].name), _path(node, facts))
+            for graph in all_graphs(model)
+            for node in graph
+            if not node.domain and node.op_type in CROSS_CHECKED and node.outputs
+        ]
+
+    def fates(
+        self,
+        entries: Mapping[ir.Node, Entry],
+        reasons: Mapping[ir.Node, Mapping[str, Reason]],
+        evaluations: Sequence[Evaluation] = (),
+    ) -> tuple[Fate, ...]:
+        """The fate of each watched node.
+
+        Args:
+            entries: For each node that was taken away, the ledger's entry of it.
+            reasons: For each node that is left, why no rule applied.
+            evaluations: What verification computed of those that are left.
+        """
+        return tuple(self._fate(*watched, entries, reasons, evaluations) for watched in self._nodes)
+
+    def _fate(
+        self,
+        node: ir.Node,
+        name: str,
+        graph: str,
+        entries: Mapping[ir.Node, Entry],
+        reasons: Mapping[ir.Node, Mapping[str, Reason]],
+        evaluations: Sequence[Evaluation],
+    ) -> Fate:
+        operator = operator_name(node)
+        entry = entries.get(node)
+        if entry is not None:
+            value = self._value(node)
+            outcome = "folded" if value is not None and entry.added else "replaced" if entry.added else "removed"
+            why = "; ".join(entry.because) if entry.added else "nothing reads it"
+            return Fate(name, operator, graph, outcome, why, value if entry.added else None)
+        if node.graph is None:
+            return Fate(name, operator, graph, "removed", "the body that held it is gone")
+        why = next((str(reason) for reason in reasons.get(node, {}).values()), "no rule was tried at it")
+        mine = [e for e in evaluations if e.output == name and e.op_type == node.op_type and e.executed]
+        values = tuple((e.binding, e.got) for e in mine)
+        return Fate(name, operator, graph, "evaluated" if mine else "left", why, values=values)
+
+    def _value(self, node: ir.Node) -> object:
+        """The constant that a node became, as numbers."""
+        fact = self._facts.of(node.outputs[0])
+        if fact.ints is None:
+            return None
+        return fact.ints[0] if fact.rank == 0 else list(fact.ints)
+
+
+def _path(node: ir.Node, facts: Facts) -> str:
+    names = []
+    graph = node.graph
+    while graph is not None:
+        names.append(graph.name or "graph")
+        owner = facts.owner(graph)
+        graph = None if owner is None else owner.graph
+    return "/".join(reversed(names))

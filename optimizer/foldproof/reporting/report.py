@@ -1,0 +1,100 @@
+"""All that a run has to tell, for a person or a program."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from foldproof.rewriting.ledger import Entry
+
+if TYPE_CHECKING:
+    from foldproof.verification import Verification
+
+FORMAT = 1
+"""The version of the JSON form. It grows when a field changes its meaning or goes."""
+
+Verdict = Literal["verified", "different", "unverified", "not asked"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Fate:
+    """What became of one node whose value a reference kernel can compute, such as a `Size`.
+
+    Attributes:
+        node: The name of the node's output.
+        operator: Its operator.
+        graph: Where it stands: the main graph's name, with the bodies' names behind it.
+        outcome: `folded` into a constant, `removed` since nothing reads it, `replaced` by other nodes, `evaluated`: it
+            stays, and kernel and runtime agree on its value in all runs; `left`: it stays, and no run reached it.
+        why: The facts that it was folded by, or why it was not.
+        value: The constant that it became.
+        values: Its value at each binding: pairs of a binding and a value.
+    """
+
+    node: str
+    operator: str
+    graph: str
+    outcome: Literal["folded", "removed", "replaced", "evaluated", "left"]
+    why: str
+    value: object = None
+    values: tuple[tuple[Mapping[str, int], object], ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+    """The result of a run.
+
+    Attributes:
+        verdict: Whether the two models were compared, and how that ended.
+        input: The path of the model that was given, None for a model in memory.
+        output: The path of the model that was written, None where none was.
+        nodes_before: How many nodes of each operator there were, bodies and functions counted, `Constant` not.
+        nodes_after: The same of the optimized model.
+        bytes_before: The size of the model's file with its data files, in bytes.
+        bytes_after: The size of what was written.
+        fates: What became of each `Size` and `Shape`.
+        ledger: All rewrites.
+        verification: The runs and comparisons.
+        seconds: Where the time went, by stage.
+        warnings: What a person should know.
+    """
+
+    verdict: Verdict
+    input: str | None
+    output: str | None
+    nodes_before: Mapping[str, int]
+    nodes_after: Mapping[str, int]
+    bytes_before: int | None
+    bytes_after: int | None
+    fates: tuple[Fate, ...]
+    ledger: tuple[Entry, ...]
+    verification: Verification | None
+    seconds: Mapping[str, float]
+    warnings: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report for JSON."""
+        from foldproof import __version__
+
+        return {
+            "format": FORMAT,
+            "foldproof": __version__,
+            "verdict": self.verdict,
+            "input": self.input,
+            "output": self.output,
+            "nodes": {"before": dict(sorted(self.nodes_before.items())), "after": dict(sorted(self.nodes_after.items()))},
+            "bytes": {"before": self.bytes_before, "after": self.bytes_after},
+            "fates": [_fate(fate) for fate in self.fates],
+            "ledger": [entry.to_dict() for entry in self.ledger],
+            "verification": None if self.verification is None else self.verification.to_dict(),
+            "seconds": {stage: round(seconds, 4) for stage, seconds in self.seconds.items()},
+            "warnings": list(self.warnings),
+        }
+
+
+def _fate(fate: Fate) -> dict[str, Any]:
+    return {
+        **{field.name: getattr(fate, field.name) for field in dataclasses.fields(fate)},
+        "values": [{"binding": dict(binding), "value": value} for binding, value in fate.values],
+    }

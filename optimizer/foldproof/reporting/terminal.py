@@ -1,0 +1,141 @@
+"""The summary of a run in a terminal: it fits a screen."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from foldproof.reporting.report import Fate, Report
+
+if TYPE_CHECKING:
+    from foldproof.verification import Verification
+
+MAX_ROWS = 12
+"""Rows of a table before the rest is summed up; `verbose` shows all."""
+
+
+def show(report: Report, *, verbose: bool = False, console: Console | None = None) -> None:
+    """Prints a run's summary.
+
+    Args:
+        report: The run.
+        verbose: Show all operators, all nodes and the ledger.
+        console: Where to; the standard output unless given.
+    """
+    console = console or Console(highlight=False)
+    console.print(_nodes(report, verbose))
+    if report.fates:
+        console.print(_fates(report.fates, verbose))
+    if verbose:
+        for entry in report.ledger:
+            text = f"{entry.number:>5}  {entry.rule}  {'; '.join(entry.removed)}"
+            console.print(escape(text + (f"  =>  {'; '.join(entry.added)}" if entry.added else "")))
+    for line in _lines(report):
+        console.print(line)
+
+
+def show_verification(verification: Verification, *, verbose: bool = False, console: Console | None = None) -> None:
+    """Prints the result of comparing two models."""
+    console = console or Console(highlight=False)
+    for line in _verification_lines(verification, verbose):
+        console.print(line)
+
+
+def safe(text: object) -> str:
+    """Text of the person's model, made harmless for a terminal: control characters escaped, no markup."""
+    return escape("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text)))
+
+
+def _nodes(report: Report, verbose: bool) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("operator")
+    for name in ("before", "after", "change"):
+        table.add_column(name, justify="right")
+    before, after = report.nodes_before, report.nodes_after
+    operators = sorted({*before, *after}, key=lambda op: (-abs(before.get(op, 0) - after.get(op, 0)), -before.get(op, 0), op))
+    shown = operators if verbose else operators[:MAX_ROWS]
+    for operator in shown:
+        table.add_row(safe(operator), *_change(before.get(operator, 0), after.get(operator, 0)))
+    rest = operators[len(shown) :]
+    if rest:
+        table.add_row(
+            f"{len(rest)} more", *_change(sum(before.get(op, 0) for op in rest), sum(after.get(op, 0) for op in rest))
+        )
+    table.add_section()
+    table.add_row("all nodes", *_change(sum(before.values()), sum(after.values())))
+    return table
+
+
+def _change(before: int, after: int) -> tuple[str, str, str]:
+    return str(before), str(after), f"{after - before:+d}" if after != before else ""
+
+
+def _fates(fates: Iterable[Fate], verbose: bool) -> Table:
+    """The `Size` nodes one by one, and other kinds where a person asks for all."""
+    chosen = [fate for fate in fates if verbose or fate.operator == "Size"]
+    counts = Counter((fate.operator, fate.outcome) for fate in fates)
+    title = ", ".join(f"{operator} {outcome}: {count}" for (operator, outcome), count in sorted(counts.items()))
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left", title_style="")
+    for name in ("node", "outcome", "value", "why"):
+        table.add_column(name)
+    for fate in chosen if verbose else chosen[:MAX_ROWS]:
+        table.add_row(safe(fate.node), fate.outcome, safe(_value(fate)), safe(fate.why))
+    if not verbose and len(chosen) > MAX_ROWS:
+        table.add_row(f"{len(chosen) - MAX_ROWS} more", "", "", "-v shows all")
+    return table
+
+
+def _value(fate: Fate) -> str:
+    if fate.outcome == "folded":
+        return str(fate.value)
+    return ", ".join(f"{value} at {binding_text(binding)}" for binding, value in fate.values[:3])
+
+
+def binding_text(binding: Mapping[str, int]) -> str:
+    """A binding as a person writes it: `batch=1 seq=7`."""
+    return " ".join(f"{name}={size}" for name, size in binding.items()) or "the static shapes"
+
+
+def _lines(report: Report) -> Iterable[str]:
+    if report.bytes_before is not None and report.bytes_after is not None:
+        yield f"file size: {_bytes(report.bytes_before)} -> {_bytes(report.bytes_after)}"
+    if report.verification is not None:
+        yield from _verification_lines(report.verification, verbose=False)
+    elif report.verdict == "not asked":
+        yield "verification: not asked for"
+    for warning in report.warnings:
+        yield f"[yellow]warning:[/] {safe(warning)}"
+    stages = ", ".join(f"{stage} {seconds:.2f}" for stage, seconds in report.seconds.items())
+    yield f"seconds: {sum(report.seconds.values()):.2f} ({stages})"
+    if report.output is not None:
+        yield f"written: {safe(report.output)}"
+
+
+def _verification_lines(verification: Verification, verbose: bool) -> Iterable[str]:
+    runs = verification.runs
+    if verification.status == "same":
+        bindings = list(dict.fromkeys(binding_text(run.binding) for run in runs))
+        error = max((run.max_absolute_error for run in runs), default=0.0)
+        equal = "bit for bit equal" if error == 0 else f"largest difference {error:.3g}"
+        yield f"[green]verified:[/] {len(runs)} runs in {safe(runs[0].original_engine)}, {equal}; at {safe('; '.join(bindings))}"
+    elif verification.status == "unverified":
+        yield f"[yellow]unverified:[/] {safe(verification.reason)}"
+    else:
+        yield f"[red]different:[/] {len(verification.differences)} differences"
+        for difference in verification.differences[: None if verbose else 5]:
+            yield f"  {safe(difference.output)}: {safe(difference.detail)} (at {safe(binding_text(difference.binding))})"
+    for note in verification.notes:
+        yield f"note: {safe(note)}"
+
+
+def _bytes(count: int) -> str:
+    for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if count >= size:
+            return f"{count / size:.2f} {unit}"
+    return f"{count} bytes"

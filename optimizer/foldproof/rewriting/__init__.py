@@ -1,0 +1,32 @@
+"""Rules, the worklist that applies them, and the record of what they did."""
+
+from foldproof.rewriting.ledger import Entry, Ledger
+from foldproof.rewriting.rewriter import Rewriter
+from foldproof.rewriting.rule import (
+    ANY,
+    Constant,
+    Forward,
+    Outcome,
+    Reason,
+    Remove,
+    Replace,
+    Rule,
+    initializer_rule,
+    rule,
+)
+
+__all__ = [
+    "ANY",
+    "Constant",
+    "Entry",
+    "Forward",
+    "Ledger",
+    "Outcome",
+    "Reason",
+    "Remove",
+    "Replace",
+    "Rewriter",
+    "Rule",
+    "initializer_rule",
+    "rule",
+]

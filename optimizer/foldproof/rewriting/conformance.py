@@ -1,0 +1,85 @@
+"""Whether a node is what its operator's specification admits. One that is not is never touched, and never repaired."""
+
+from __future__ import annotations
+
+import functools
+
+import onnx
+import onnx_ir as ir
+
+from foldproof.facts import Facts
+from foldproof.facts.fact import Kind
+from foldproof.facts.schema_inference import schema_of
+from foldproof.rewriting.rule import Reason
+
+_Option = onnx.defs.OpSchema.FormalParameterOption
+
+
+def complaint(node: ir.Node, facts: Facts) -> Reason | None:
+    """What is wrong with a node by its operator's schema; None where nothing is, or where no schema is known.
+
+    Checks the number of inputs and outputs, that required inputs and attributes are there and no others, the types that
+    this version of the operator admits, and that the declared type of each output is the one that the operator yields.
+    """
+    schema = schema_of(node.domain, node.op_type, facts.opset_version(node))
+    if schema is None:
+        return None
+    return _arity(node, schema) or _attributes(node, schema) or _types(node, schema, facts) or _declarations(node, facts)
+
+
+def _arity(node: ir.Node, schema: onnx.defs.OpSchema) -> Reason | None:
+    if not schema.min_input <= len(node.inputs) <= schema.max_input:
+        return Reason("it has {} inputs, and its operator takes {}", len(node.inputs), _range(schema.min_input, schema.max_input))
+    if not schema.min_output <= len(node.outputs) <= schema.max_output:
+        return Reason(
+            "it has {} outputs, and its operator gives {}", len(node.outputs), _range(schema.min_output, schema.max_output)
+        )
+    for index, (value, formal) in enumerate(zip(node.inputs, schema.inputs, strict=False)):
+        if value is None and formal.option is _Option.Single:
+            return Reason("its input {} ({}) is left out", index, formal.name)
+    return None
+
+
+def _range(low: int, high: int) -> str:
+    return str(low) if low == high else f"{low} to {high}"
+
+
+def _attributes(node: ir.Node, schema: onnx.defs.OpSchema) -> Reason | None:
+    for name in node.attributes:
+        if name not in schema.attributes:
+            return Reason("its operator has no attribute {}", name)
+    for name, attribute in schema.attributes.items():
+        if attribute.required and name not in node.attributes:
+            return Reason("its attribute {} is missing", name)
+    return None
+
+
+def _types(node: ir.Node, schema: onnx.defs.OpSchema, facts: Facts) -> Reason | None:
+    for index, value in enumerate(node.inputs):
+        if value is None:
+            continue
+        formal = schema.inputs[min(index, len(schema.inputs) - 1)]
+        fact = facts.of(value)
+        if fact.kind is Kind.TENSOR and fact.dtype is None:
+            continue
+        name = fact.kind.value if fact.kind is not Kind.TENSOR else f"tensor({_onnx_name(fact.dtype)})"
+        if not any(admitted == name or admitted.startswith(f"{name}(") for admitted in formal.types):
+            return Reason("version {} of its operator does not admit {} as {}", schema.since_version, name, formal.name)
+    return None
+
+
+@functools.lru_cache(maxsize=64)
+def _onnx_name(dtype: ir.DataType | None) -> str:
+    """The name of an element type as schemas write it."""
+    names = {ir.DataType.FLOAT: "float", ir.DataType.DOUBLE: "double"}
+    return "" if dtype is None else names.get(dtype, dtype.name.lower())
+
+
+def _declarations(node: ir.Node, facts: Facts) -> Reason | None:
+    for output in node.outputs:
+        fact = facts.of(output)
+        if output.dtype is not None and fact.dtype is not None and output.dtype is not fact.dtype:
+            return Reason("its output is declared {}, and its operator gives {}", output.dtype.name, fact.dtype.name)
+        if output.shape is not None and fact.rank is not None and len(output.shape) != fact.rank:
+            return Reason("its output is declared with {} dims, and its operator gives {}", len(output.shape), fact.rank)
+    return None

@@ -1,0 +1,55 @@
+"""Finds the rules: the built-in pack and those of other people, by the entry-point group `foldproof.rules`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from importlib import metadata
+
+from foldproof.errors import UsageError
+from foldproof.rewriting.rule import Rule
+
+GROUP = "foldproof.rules"
+
+
+def installed() -> list[Rule]:
+    """The rules of all installed packs: the built-in pack first, the others by their entry point's name.
+
+    Raises:
+        UsageError: Two packs have a rule of the same name, or a pack can't be loaded.
+    """
+    points = sorted(metadata.entry_points(group=GROUP), key=lambda point: (point.name != "builtin", point.name))
+    rules: dict[str, Rule] = {}
+    for point in points:
+        try:
+            pack = point.load()()
+        except Exception as error:
+            raise UsageError(
+                f"the rule pack {point.name!r} can't be loaded: {error}", hint=f"Repair or uninstall {point.value!r}"
+            ) from error
+        for rule in pack:
+            if rules.setdefault(rule.name, rule) is not rule:
+                raise UsageError(f"two rules have the name {rule.name!r}", hint=f"One is in the pack {point.name!r}")
+    return list(rules.values())
+
+
+def chosen(rules: Sequence[Rule], only: Iterable[str] | None, skip: Iterable[str]) -> list[Rule]:
+    """The rules that a person asked for.
+
+    Args:
+        rules: All rules.
+        only: The names of those to apply, None for all.
+        skip: The names of those not to apply.
+
+    Raises:
+        UsageError: There is no rule of such a name.
+    """
+    names = {rule.name for rule in rules}
+    for name in (*(only or ()), *skip):
+        if name not in names:
+            near = get_close_matches(name, names, 1)
+            raise UsageError(
+                f"there is no rule {name!r}", hint=f"Did you mean {near[0]!r}" if near else "`foldproof rules` lists them"
+            )
+    wanted = names if only is None else set(only)
+    return [rule for rule in rules if rule.name in wanted and rule.name not in set(skip)]

@@ -1,0 +1,294 @@
+"""The worklist: each node is offered to the rules of its operator, until none has anything to do."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import onnx_ir as ir
+
+from foldproof.errors import FoldproofError, RuleError
+from foldproof.facts import Facts
+from foldproof.graphs import all_graphs, bodies_of, node_label, operator_name
+from foldproof.rewriting.builder import Builder, CannotBuild
+from foldproof.rewriting.conformance import complaint
+from foldproof.rewriting.constants import Constants
+from foldproof.rewriting.ledger import Entry, Ledger
+from foldproof.rewriting.names import Names
+from foldproof.rewriting.rule import ANY, Action, Constant, Forward, Outcome, Reason, Remove, Replace, Rule
+
+FUEL_PER_NODE = 100
+"""Rewrites per node of the given model, after which a set of rules is taken to undo each other for ever."""
+
+
+class Rewriter:
+    """Rewrites a model in place.
+
+    Args:
+        model: The model.
+        facts: What is proven of its values.
+        rules: The rules, in the order in which they are tried.
+        keep_node: Names of nodes that no rule may take away or change.
+        overridable: Names of the initializers whose value is only a default.
+        inputs_list_initializers: Whether a new initializer must be listed as an input too (IR version 3).
+
+    Attributes:
+        ledger: What was done.
+        entries: For each node that a rule took away, the ledger's entry.
+        reasons: For each node that is left, why the rules of its operator did not apply, by rule name.
+    """
+
+    def __init__(
+        self,
+        model: ir.Model,
+        facts: Facts,
+        rules: Iterable[Rule],
+        *,
+        keep_node: Iterable[str] = (),
+        overridable: frozenset[str] = frozenset(),
+        inputs_list_initializers: bool = False,
+    ) -> None:
+        self._model = model
+        self._facts = facts
+        self._rules = sorted(rules, key=lambda rule: -rule.benefit)
+        self._rules_of: dict[tuple[str, str], list[Rule]] = {}
+        self._keep = frozenset(keep_node)
+        self._names = Names(model)
+        self._constants = Constants(
+            model, self._names, overridable, inputs_list_initializers=inputs_list_initializers
+        )
+        self._queue: deque[ir.Node] = deque()
+        self._queued: set[ir.Node] = set()
+        self.ledger = Ledger()
+        self.entries: dict[ir.Node, Entry] = {}
+        self.reasons: dict[ir.Node, dict[str, Reason]] = {}
+
+    def run(self) -> Ledger:
+        """Applies the rules until none applies.
+
+        Returns:
+            The ledger.
+
+        Raises:
+            RuleError: A rule failed at a node, or the rules go on for ever.
+        """
+        nodes = [node for graph in all_graphs(self._model) for node in graph]
+        self._enqueue(nodes)
+        fuel = FUEL_PER_NODE * (len(nodes) + 1)
+        while self._queue:
+            node = self._queue.popleft()
+            self._queued.discard(node)
+            while node.graph is not None and self._rewrite(node):
+                fuel -= 1
+                if fuel < 0:
+                    raise RuleError(
+                        f"the rules go on for ever, the last one was {self.ledger.entries[-1].rule!r}",
+                        node=node_label(node),
+                        operator=operator_name(node),
+                        hint="Leave that rule out with --skip-rules, and report it",
+                    )
+        self._clean_initializers()
+        return self.ledger
+
+    # Asking the rules ------------------------------------------------------------------------------------------------
+
+    def _rules_at(self, node: ir.Node) -> list[Rule]:
+        """The rules of a node's operator, the most beneficial first."""
+        key = node.domain, node.op_type
+        if key not in self._rules_of:
+            self._rules_of[key] = [
+                rule
+                for rule in self._rules
+                if ANY in rule.op_types or (rule.domain == node.domain and node.op_type in rule.op_types)
+            ]
+        return self._rules_of[key]
+
+    def _rewrite(self, node: ir.Node) -> bool:
+        """Applies the first rule that applies at a node; whether one did."""
+        if self._keep and node.name in self._keep:
+            return False
+        for rule in self._rules_at(node):
+            outcome = self._ask(rule, node, node)
+            if outcome is None:
+                continue
+            if not isinstance(outcome, Reason):
+                refusal = None if isinstance(outcome, Remove) else complaint(node, self._facts)
+                outcome = refusal or self._apply(rule, node, outcome)
+            if not isinstance(outcome, Reason):
+                return True
+            self.reasons.setdefault(node, {})[rule.name] = outcome
+        return False
+
+    def _ask(self, rule: Rule, subject: ir.Node | ir.Value, node: ir.Node | None) -> Outcome:
+        try:
+            return rule.apply(subject, self._facts)
+        except FoldproofError:
+            raise
+        except Exception as error:
+            raise RuleError(
+                f"the rule {rule.name!r} failed with {type(error).__name__}: {error}",
+                node=subject.name if node is None else node_label(node),
+                operator="initializer" if node is None else operator_name(node),
+                hint=f"Go on with --skip-rules {rule.name}, and report it",
+            ) from error
+
+    # Doing what they say ---------------------------------------------------------------------------------------------
+
+    def _apply(self, rule: Rule, node: ir.Node, action: Action) -> Action | Reason:
+        """Carries out an action at a node, and writes it down."""
+        assert node.graph is not None
+        added: list[ir.Node] = []
+        if isinstance(action, Remove):
+            replacements: Sequence[ir.Value | None] = [None] * len(node.outputs)
+        elif isinstance(action, Forward):
+            replacements = action.values
+        elif isinstance(action, Constant):
+            replacements = []
+            for output, tensor in zip(node.outputs, action.tensors, strict=True):
+                stored = self._store(output, ir.tensor(tensor))
+                if isinstance(stored, Reason):
+                    return stored
+                replacements.append(stored)
+        else:
+            try:
+                replacements, added = self._build(node, action)
+            except CannotBuild as failure:
+                return failure.reason
+        shown = self._shown(node, replacements)
+        entry = dict(
+            place=node.outputs[0].name or str(node.name), graph=self._path(node.graph), removed=(_text(node),), **shown
+        )
+        for output, value in zip(node.outputs, replacements, strict=True):
+            if value is not None:
+                self._replace(output, value, node)
+        self._discard(node)
+        self._enqueue(added)
+        self.entries[node] = self.ledger.add(rule.name, rule.exact, **entry)
+        return action
+
+    def _store(self, output: ir.Value, tensor: ir.TensorProtocol) -> ir.Value | Reason:
+        """Stores the constant that an output becomes."""
+        graph = output.graph
+        assert graph is not None
+        root = self._root(graph)
+        if output.is_graph_output():
+            return self._constants.store_as_output(tensor, str(output.name), graph, root)
+        return self._constants.store(tensor, str(output.name), root)
+
+    def _build(self, node: ir.Node, action: Replace) -> tuple[Sequence[ir.Value | None], list[ir.Node]]:
+        assert node.graph is not None
+        root = self._root(node.graph)
+        builder = Builder(self._names.fresh, lambda tensor, name: self._constants.store(tensor, name, root), _place(node))
+        built = action.build(builder)
+        node.graph.insert_before(node, builder.nodes)
+        for new in builder.nodes:
+            new.metadata_props.update(node.metadata_props)
+        return ([built] if isinstance(built, ir.Value) else built), builder.nodes
+
+    def _replace(self, output: ir.Value, value: ir.Value, node: ir.Node) -> None:
+        """Lets all that reads an output read another value, under the output's name where that is a graph's output."""
+        self._facts.learn(value, self._facts.of(output))
+        self._enqueue(use.node for use in output.uses())
+        graph = output.graph
+        assert graph is not None
+        if output.is_graph_output() and not (value.graph is graph and value.name == output.name):
+            value = self._under_its_name(output, value, node, graph)
+        output.replace_all_uses_with(value, replace_graph_outputs=True)
+
+    def _under_its_name(self, output: ir.Value, value: ir.Value, node: ir.Node, graph: ir.Graph) -> ir.Value:
+        """A graph's output keeps its name: the new value takes it, or an Identity hands the value out under it."""
+        name, output.name = output.name, self._names.fresh(f"{output.name}_replaced")
+        producer = value.producer()
+        free = producer is not None and producer.graph is graph and not value.is_graph_output()
+        if free and value.name not in self._keep:
+            value.name = name
+            return value
+        identity = ir.Node("", "Identity", [value], outputs=[ir.Value(name=name, type=output.type, shape=output.shape)])
+        graph.insert_before(node, identity)
+        return identity.outputs[0]
+
+    def _discard(self, node: ir.Node) -> None:
+        """Takes a node out of its graph, with all that its bodies read."""
+        graph = node.graph
+        assert graph is not None
+        for inner in [node, *(each for body in bodies_of(node) for each in body.all_nodes())]:
+            for index, value in enumerate(inner.inputs):
+                if value is None:
+                    continue
+                inner.replace_input_with(index, None)
+                producer = value.producer()
+                if producer is not None and not value.uses():
+                    self._enqueue([producer])
+        graph.remove(node)
+        self.reasons.pop(node, None)
+
+    def _clean_initializers(self) -> None:
+        rules = [rule for rule in self._rules if rule.of_initializers]
+        for graph in all_graphs(self._model):
+            for value in list(graph.initializers.values()):
+                for rule in rules:
+                    outcome = self._ask(rule, value, None)
+                    if isinstance(outcome, Remove):
+                        self._remove_initializer(rule, value, graph)
+                        break
+
+    def _remove_initializer(self, rule: Rule, value: ir.Value, graph: ir.Graph) -> None:
+        name = str(value.name)
+        del graph.initializers[name]
+        if value.is_graph_input():
+            graph.inputs.remove(value)
+        self.ledger.add(rule.name, rule.exact, place=name, graph=self._path(graph), removed=(f"initializer {name}",))
+
+    # Small helpers ---------------------------------------------------------------------------------------------------
+
+    def _enqueue(self, nodes: Iterable[ir.Node]) -> None:
+        for node in nodes:
+            if node not in self._queued:
+                self._queued.add(node)
+                self._queue.append(node)
+
+    def _root(self, graph: ir.Graph) -> ir.Graph:
+        """The main graph or function in which a graph stands."""
+        while (owner := self._facts.owner(graph)) is not None and owner.graph is not None:
+            graph = owner.graph
+        return graph
+
+    def _path(self, graph: ir.Graph) -> str:
+        names = [graph.name or "graph"]
+        while (owner := self._facts.owner(graph)) is not None and owner.graph is not None:
+            graph = owner.graph
+            names.append(graph.name or "graph")
+        return "/".join(reversed(names))
+
+    def _shown(self, node: ir.Node, replacements: Sequence[ir.Value | None]) -> dict[str, tuple[str, ...]]:
+        """What the ledger says of a rewrite: what came in, and the facts at its boundary."""
+        added = tuple(_value_text(value) for value in replacements if value is not None)
+        because = []
+        for value in node.inputs:
+            if value is None:
+                continue
+            fact = self._facts.of(value)
+            if fact.shape is not None:
+                dims = ", ".join(str(dim) for dim in fact.shape)
+                because.append(f"{value.name} has the shape [{dims}] by {fact.basis}")
+        return {"added": added, "because": tuple(because)}
+
+
+def _place(node: ir.Node) -> str:
+    return next((str(output.name) for output in node.outputs if output.name), node.name or node.op_type)
+
+
+def _text(node: ir.Node) -> str:
+    inputs = ", ".join("" if value is None else str(value.name) for value in node.inputs)
+    outputs = ", ".join(str(output.name) for output in node.outputs)
+    return f"{operator_name(node)}({inputs}) -> {outputs}"
+
+
+def _value_text(value: ir.Value) -> str:
+    producer = value.producer()
+    if producer is not None:
+        return _text(producer)
+    if value.const_value is not None and value.const_value.size <= 16 and value.const_value.dtype.is_integer():
+        return f"{value.name} = {value.const_value.numpy().tolist()}"
+    return str(value.name)

@@ -1,0 +1,151 @@
+"""What a rule is: a named rewrite with one local reason, which says when it applies and what replaces what."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import onnx_ir as ir
+
+from foldproof.errors import UsageError
+
+if TYPE_CHECKING:
+    from foldproof.facts import Facts
+    from foldproof.rewriting.builder import Builder
+
+ANY = "*"
+"""The operator name of a rule that is tried at each node."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Reason:
+    """Why a rule does not apply. The text is put together only when somebody asks.
+
+    Args:
+        template: A sentence without its full stop, with `{}` for each argument.
+        arguments: What goes in, such as a dim.
+    """
+
+    template: str
+    arguments: tuple[object, ...]
+
+    def __init__(self, template: str, *arguments: object) -> None:
+        object.__setattr__(self, "template", template)
+        object.__setattr__(self, "arguments", arguments)
+
+    def __str__(self) -> str:
+        return self.template.format(*self.arguments)
+
+
+@dataclasses.dataclass(frozen=True)
+class Constant:
+    """Each output of the node becomes a constant.
+
+    Attributes:
+        tensors: Their values. Arrays of numpy, or tensors of the IR.
+    """
+
+    tensors: tuple[np.ndarray[Any, Any] | np.generic | ir.TensorProtocol, ...]
+
+    def __init__(self, *tensors: np.ndarray[Any, Any] | np.generic | ir.TensorProtocol) -> None:
+        object.__setattr__(self, "tensors", tensors)
+
+
+@dataclasses.dataclass(frozen=True)
+class Forward:
+    """Each output of the node is read from a value that is there already; None keeps an output that nobody reads."""
+
+    values: tuple[ir.Value | None, ...]
+
+    def __init__(self, *values: ir.Value | None) -> None:
+        object.__setattr__(self, "values", values)
+
+
+@dataclasses.dataclass(frozen=True)
+class Replace:
+    """New nodes take the node's place.
+
+    Attributes:
+        build: Makes them, as `op.Size(x)`, and returns the values that replace the node's outputs, in their order.
+    """
+
+    build: Callable[[Builder], ir.Value | Sequence[ir.Value | None]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Remove:
+    """The node, or the initializer, goes: nothing reads it."""
+
+
+Action: TypeAlias = "Constant | Forward | Replace | Remove"
+Outcome: TypeAlias = "Action | Reason | None"
+"""What a rule says at a node: what to do, the reason why not, or None where the node is not its concern."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Rule:
+    """A named rewrite.
+
+    Attributes:
+        name: Its name, unique among all rules of a run.
+        op_types: The operators at which it is tried; `ANY` for all.
+        domain: Their domain; the empty string is `ai.onnx`.
+        exact: Whether outputs stay bit for bit the same for every admitted input. Otherwise floats may round
+            differently, as in real arithmetic both sides are equal.
+        apply: The function that is asked at each such node.
+        equation: What equals what, and when; one line.
+        benefit: Rules of one node are tried from the highest benefit down.
+        explanation: The rest of what its author says.
+        of_initializers: Whether it is asked about initializers instead of nodes.
+    """
+
+    name: str
+    op_types: tuple[str, ...]
+    domain: str
+    exact: bool
+    apply: Callable[[Any, Facts], Outcome]
+    equation: str
+    benefit: int = 1
+    explanation: str = ""
+    of_initializers: bool = False
+
+    def __call__(self, subject: ir.Node | ir.Value, facts: Facts) -> Outcome:
+        """Asks the rule, so that a rule can be tested as the function that it was written as."""
+        return self.apply(subject, facts)
+
+
+def rule(
+    *op_types: str, exact: bool, domain: str = "", benefit: int = 1
+) -> Callable[[Callable[[ir.Node, Facts], Outcome]], Rule]:
+    """Makes a rule of a function `(node, facts) -> outcome`, whose docstring starts with the rule's equation.
+
+    Args:
+        op_types: The operators at which it is tried; `ANY` for all.
+        exact: See `Rule.exact`.
+        domain: The operators' domain.
+        benefit: See `Rule.benefit`.
+    """
+    return lambda function: _made(function, op_types, domain, exact, benefit, of_initializers=False)
+
+
+def initializer_rule(*, exact: bool) -> Callable[[Callable[[ir.Value, Facts], Outcome]], Rule]:
+    """Makes a rule of a function `(initializer, facts) -> outcome`."""
+    return lambda function: _made(function, (), "", exact, 1, of_initializers=True)
+
+
+def _made(
+    function: Callable[[Any, Facts], Outcome],
+    op_types: Iterable[str],
+    domain: str,
+    exact: bool,
+    benefit: int,
+    of_initializers: bool,
+) -> Rule:
+    name = function.__name__
+    equation, _, explanation = inspect.cleandoc(function.__doc__ or "").partition("\n")
+    if not equation:
+        raise UsageError(f"the rule {name!r} has no docstring", hint="Start it with the rule's equation")
+    return Rule(name, tuple(op_types), domain, exact, function, equation, benefit, explanation.strip(), of_initializers)

@@ -1,0 +1,228 @@
+"""One run over one model, stage by stage, with all that the report tells of it."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import onnx
+
+from foldproof import model_file
+from foldproof.dims import bind_dims
+from foldproof.errors import ModelError, UnverifiedError, VerificationError
+from foldproof.facts import Facts
+from foldproof.graphs import count_operators
+from foldproof.model_file import Source, Staged
+from foldproof.options import Options
+from foldproof.reporting.fates import Watch
+from foldproof.reporting.report import Report, Verdict
+from foldproof.rewriting import Rewriter, Rule
+from foldproof.verification import Runnable, Verification, find_probes
+from foldproof.verification import verify as compare
+
+
+class Run:
+    """The state of a run. Its stages are called in their order: `rewrite`, `stage`, `verify`, `commit`.
+
+    Args:
+        options: What the person asked for.
+        rules: The rules to apply.
+        source: The model.
+
+    Attributes:
+        source: The model; after `rewrite`, the optimized one.
+        verdict: How verification ended.
+        why_unverified: Why nothing could run the model.
+    """
+
+    def __init__(self, options: Options, rules: Sequence[Rule], source: Source, seconds: float) -> None:
+        self._options = options
+        self._rules = rules
+        self._seconds = {"load": seconds}
+        self._verification: Verification | None = None
+        self._optimized: onnx.ModelProto | None = None
+        self._staged: Staged | None = None
+        self._temporary = contextlib.ExitStack()
+        self._original: Runnable | None = None
+        self.source = source
+        self.verdict: Verdict = "not asked"
+        self.why_unverified = ""
+
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._temporary.close()
+
+    @contextlib.contextmanager
+    def _timed(self, stage: str) -> Iterator[None]:
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._seconds[stage] = self._seconds.get(stage, 0.0) + time.perf_counter() - start
+
+    # The stages ------------------------------------------------------------------------------------------------------
+
+    def rewrite(self) -> None:
+        """Proves facts and applies the rules: from here on `source.model` is the optimized model.
+
+        Raises:
+            UsageError: A dim to be bound is none of the model's.
+            RuleError: A rule failed at a node.
+        """
+        with self._timed("optimize"):
+            source, model = self.source, self.source.model
+            self._nodes_before = count_operators(model)
+            source.redeclared |= bind_dims(model, self._options.set_dim)
+            self._original = self._runnable_original()
+            inputs_are_weights = model.ir_version < 4 and self._options.ir3_initializers_are_constants
+            overridable = frozenset(
+                str(value.name) for value in model.graph.inputs if value.is_initializer() and not inputs_are_weights
+            )
+            self._facts = Facts(model, overridable)
+            self._watch = Watch(model, self._facts)
+            self._rewriter = Rewriter(
+                model,
+                self._facts,
+                self._rules,
+                keep_node=self._options.keep_node,
+                overridable=overridable,
+                inputs_list_initializers=model.ir_version < 4,
+            )
+            self._rewriter.run()
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether only exact rules fired."""
+        return self._rewriter.ledger.is_exact
+
+    @property
+    def optimized_proto(self) -> onnx.ModelProto:
+        """The optimized model, serialized once."""
+        if self._optimized is None:
+            with self._timed("write"):
+                self._optimized = model_file.to_proto(self.source.model, self.source)
+        return self._optimized
+
+    def stage(self, destination: Path) -> None:
+        """Writes the optimized model under temporary names, from which `commit` puts it in its place.
+
+        Raises:
+            UsageError: It can't be written there.
+        """
+        with self._timed("write"):
+            self._staged = model_file.stage(self.source.model, self.source, destination)
+        self._temporary.callback(self._staged.discard)
+
+    def verify(self) -> None:
+        """Runs the original against the optimized model.
+
+        Raises:
+            VerificationError: They differ.
+            ModelError: Nothing can run the original, and it turns out to be invalid.
+        """
+        if not self._options.verify or self._original is None:
+            return
+        optimized = self._runnable_optimized()
+        with self._timed("verify"):
+            try:
+                self._verification = compare(
+                    self._original,
+                    optimized,
+                    exact=self.is_exact,
+                    seed=self._options.seed,
+                    feeds=self._options.feeds,
+                    evaluate=find_probes(self.optimized_proto),
+                )
+            except UnverifiedError as error:  # there is no runtime at all
+                self._verification = Verification("unverified", reason=str(error))
+        if self._verification.status == "different":
+            first = self._verification.differences[0]
+            raise VerificationError(
+                f"the optimized model differs from the original: {first.output}: {first.detail}",
+                verification=self._verification,
+                hint="Nothing was written. This is a fault of a rule: please report it with the model",
+            )
+        self.verdict = "verified"
+        if self._verification.status == "unverified":
+            self.verdict = "unverified"
+            self.why_unverified = str(self._verification.reason)
+            self._refuse_invalid()
+
+    def commit(self) -> None:
+        """Puts the staged files in their place.
+
+        Raises:
+            UsageError: They can't be written there.
+        """
+        assert self._staged is not None, "stage() comes first"
+        with self._timed("write"):
+            self._bytes_after = self._staged.commit()
+
+    def report(self, output: Path | None = None) -> Report:
+        """All that the run has to tell.
+
+        Args:
+            output: The file that was written.
+        """
+        path = self.source.path
+        evaluations = () if self._verification is None else self._verification.evaluations
+        return Report(
+            verdict=self.verdict,
+            input=None if path is None else str(path),
+            output=None if output is None else str(output),
+            nodes_before=self._nodes_before,
+            nodes_after=count_operators(self.source.model),
+            bytes_before=None if path is None else _bytes_of([path, *self.source.data_files]),
+            bytes_after=None if output is None else self._bytes_after,
+            fates=self._watch.fates(self._rewriter.entries, self._rewriter.reasons, evaluations),
+            ledger=tuple(self._rewriter.ledger.entries),
+            verification=self._verification,
+            seconds=self._seconds,
+            warnings=tuple(str(problem) for problem in self._facts.problems),
+        )
+
+    # What the verification runs --------------------------------------------------------------------------------------
+
+    def _runnable_original(self) -> Runnable | None:
+        """The original, before it is rewritten: as it was given, but with the dims that the person bound."""
+        source = self.source
+        if not self._options.verify:
+            return None
+        if source.proto is None or source.redeclared:
+            return self._on_disk("original") if source.data_files else model_file.to_proto(source.model, source)
+        return source.path if source.data_files and source.path is not None else source.proto
+
+    def _runnable_optimized(self) -> Runnable:
+        if self._staged is not None and self.source.data_files:
+            return self._staged.path
+        if self.source.data_files and self.source.path is not None:
+            return self._on_disk("optimized")
+        return self.optimized_proto
+
+    def _on_disk(self, name: str) -> Path:
+        """The model in a temporary folder, for a runtime that needs its external data beside it."""
+        folder = Path(self._temporary.enter_context(tempfile.TemporaryDirectory(prefix="foldproof-")))
+        path = folder / f"{name}.onnx"
+        model_file.write(self.source.model, self.source, path)
+        return path
+
+    def _refuse_invalid(self) -> None:
+        """Nothing could run the model: says so if that is because it is invalid."""
+        if self.source.proto is None or self.source.data_files:
+            return
+        try:
+            onnx.checker.check_model(self.source.proto, full_check=True)
+        except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
+            raise ModelError(
+                f"the model is invalid: {str(error).strip()}", hint="Nothing can run it. Export the model again"
+            ) from error
+
+
+def _bytes_of(paths: Sequence[Path]) -> int:
+    """The size of the files that are there, in bytes."""
+    return sum(path.stat().st_size for path in paths if path.exists())

@@ -1,0 +1,21 @@
+"""Verification: the original and the optimized model, run at several bindings, and all that they hand out compared."""
+
+from __future__ import annotations
+
+from .engines import Runnable
+from .instrumentation import Probe, find_probes, instrument
+from .results import Difference, Evaluation, NotAdmitted, Run, Verification
+from .verification import verify
+
+__all__ = [
+    "Difference",
+    "Evaluation",
+    "NotAdmitted",
+    "Probe",
+    "Run",
+    "Runnable",
+    "Verification",
+    "find_probes",
+    "instrument",
+    "verify",
+]

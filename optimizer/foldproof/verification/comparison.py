@@ -1,0 +1,189 @@
+"""Comparing what two models hand out: structure, dtypes, shapes and values.
+
+Integers, booleans and strings are compared exactly. Floats are compared bit for bit where only exact rules fired: NaN equals
+NaN, whatever its payload, and -0.0 differs from 0.0. Otherwise `a` and `b` may differ by `rtol * |a| + rtol / 10 * scale`, where `scale` is
+the largest finite magnitude of the original's output, at least one smallest normal number; NaN and infinities must still be the same. `rtol` is by the dtype, see `RTOL`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from .results import Difference, DifferenceKind
+
+# About a thousand roundings of float32, and a few of the narrower types.
+RTOL = {
+    np.dtype(np.float64): 1e-7,
+    np.dtype(np.complex128): 1e-7,
+    np.dtype(np.float32): 1e-4,
+    np.dtype(np.complex64): 1e-4,
+    np.dtype(np.float16): 5e-3,
+    np.dtype(ml_dtypes.bfloat16): 4e-2,
+}
+_RTOL_OTHER = 0.25  # 8 bits and fewer
+
+
+@dataclasses.dataclass
+class Errors:
+    """The largest differences seen so far."""
+
+    absolute: float = 0.0
+    relative: float = 0.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """How to compare.
+
+    Attributes:
+        exact: Floats bit for bit; else by tolerance.
+        values: Whether values are compared at all; else dtypes and shapes only.
+        shapes: Whether shapes are compared; else dtypes only.
+    """
+
+    exact: bool = True
+    values: bool = True
+    shapes: bool = True
+
+    def differences(self, name: str, original: Any, optimized: Any, errors: Errors) -> Iterator[Difference]:
+        """What differs in one output.
+
+        Args:
+            name: The output's name.
+            original: What the original handed out: an array, a list, a dictionary or None.
+            optimized: What the optimized model handed out.
+            errors: Takes the largest float differences.
+        """
+        if isinstance(original, dict) and isinstance(optimized, dict):
+            yield from self._mappings(name, original, optimized, errors)
+        elif isinstance(original, (list, tuple)) and isinstance(optimized, (list, tuple)):
+            yield from self._sequences(name, original, optimized, errors)
+        elif original is None or optimized is None or isinstance(original, (dict, list, tuple)) != isinstance(
+            optimized, (dict, list, tuple)
+        ):
+            if original is not None or optimized is not None:
+                kinds = _kind_of(original), _kind_of(optimized)
+                yield _difference(name, "dtype", f"{kinds[0]} became {kinds[1]}", *kinds)
+        else:
+            yield from self._arrays(name, np.asarray(original), np.asarray(optimized), errors)
+
+    def _mappings(self, name: str, a: dict[Any, Any], b: dict[Any, Any], errors: Errors) -> Iterator[Difference]:
+        if set(a) != set(b):
+            keys = sorted(map(str, a)), sorted(map(str, b))
+            yield _difference(name, "value" if len(a) == len(b) else "shape", "the keys differ", *keys)
+            return
+        for key in a:
+            yield from self.differences(f"{name}[{key!r}]", a[key], b[key], errors)
+
+    def _sequences(self, name: str, a: Sequence[Any], b: Sequence[Any], errors: Errors) -> Iterator[Difference]:
+        if len(a) != len(b):
+            if self.shapes:
+                yield _difference(name, "shape", f"a sequence of {len(a)} became one of {len(b)}", len(a), len(b))
+            return
+        for index, (one, other) in enumerate(zip(a, b)):
+            yield from self.differences(f"{name}[{index}]", one, other, errors)
+
+    def _arrays(self, name: str, a: np.ndarray, b: np.ndarray, errors: Errors) -> Iterator[Difference]:
+        if _is_text(a) and _is_text(b):
+            a, b = a.astype(object), b.astype(object)
+        if a.dtype != b.dtype:
+            yield _difference(name, "dtype", f"{a.dtype} became {b.dtype}", str(a.dtype), str(b.dtype))
+        elif a.shape != b.shape:
+            if self.shapes:
+                yield _difference(name, "shape", f"{list(a.shape)} became {list(b.shape)}", list(a.shape), list(b.shape))
+        elif self.values:
+            yield from self._values(name, a, b, errors)
+
+    def _values(self, name: str, a: np.ndarray, b: np.ndarray, errors: Errors) -> Iterator[Difference]:
+        is_float = _is_float(a.dtype)
+        if is_float and self.exact:
+            wrong = ~_same_bits(a, b)
+        elif is_float:
+            wrong = ~_close(a, b)
+        else:
+            wrong = np.asarray(a != b, bool)
+        differ = bool(wrong.any())
+        if not differ and (self.exact or not is_float):
+            return
+        largest = _measure(a, b, errors) if not _is_text(a) and a.dtype.kind != "b" else None
+        if not differ:
+            return
+        index = tuple(int(each) for each in np.argwhere(wrong)[0])
+        one, other = _scalar(a[index]), _scalar(b[index])
+        count = int(wrong.sum())
+        detail = f"{count} of {a.size} elements differ, first at {list(index)}: {one!r} became {other!r}"
+        yield Difference(name, "value", detail, index=index, original=one, optimized=other, max_error=largest)
+
+
+def _difference(name: str, kind: DifferenceKind, detail: str, original: Any, optimized: Any) -> Difference:
+    return Difference(name, kind, detail, original=original, optimized=optimized)
+
+
+def _kind_of(value: Any) -> str:
+    if isinstance(value, dict):
+        return "a map"
+    if isinstance(value, (list, tuple)):
+        return "a sequence"
+    return "nothing" if value is None else "a tensor"
+
+
+def _is_text(array: np.ndarray) -> bool:
+    return array.dtype.kind in "OSU"
+
+
+def _is_float(dtype: np.dtype[Any]) -> bool:
+    """Whether a dtype rounds: numpy's floats and complex numbers, and `ml_dtypes`' floats (which numpy calls void)."""
+    return dtype.kind in "fc" or (dtype.kind == "V" and "float" in dtype.name)
+
+
+def _same_bits(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    if a.dtype.kind == "c":
+        return np.asarray(_same_bits(a.real, b.real) & _same_bits(a.imag, b.imag))
+    bits = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}[a.dtype.itemsize]
+    same = np.ascontiguousarray(a).view(bits) == np.ascontiguousarray(b).view(bits)
+    # ascontiguousarray makes a scalar 1-D.
+    return np.asarray(same).reshape(a.shape) | (np.isnan(a) & np.isnan(b))
+
+
+def _close(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    if a.dtype.kind == "c":
+        return np.asarray(_close(a.real, b.real) & _close(a.imag, b.imag))
+    rtol = RTOL.get(a.dtype, _RTOL_OTHER)
+    x, y = a.astype(np.float64), b.astype(np.float64)
+    finite = np.isfinite(x) & np.isfinite(y)
+    scale = float(np.max(np.abs(x), initial=0.0, where=np.isfinite(x)))
+    smallest = float(np.finfo(np.float32).tiny)
+    with np.errstate(invalid="ignore", over="ignore"):
+        near = np.abs(x - y) <= rtol * np.abs(x) + rtol / 10 * max(scale, smallest)
+    return np.asarray(np.where(finite, near, (x == y) | (np.isnan(x) & np.isnan(y))))
+
+
+def _measure(a: np.ndarray, b: np.ndarray, errors: Errors) -> float:
+    """Take note of the largest differences; the largest absolute one of this output."""
+    wide = np.complex128 if a.dtype.kind == "c" else np.float64
+    x, y = a.astype(wide), b.astype(wide)
+    finite = np.isfinite(x) & np.isfinite(y)
+    if not finite.any():
+        return 0.0
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+        gap = np.abs(np.where(finite, x - y, 0))
+        largest = float(gap.max())
+        if largest:
+            errors.absolute = max(errors.absolute, largest)
+            relative = gap / np.where(np.abs(x) > 0, np.abs(x), 1)
+            errors.relative = max(errors.relative, float(np.where(finite, relative, 0).max()))
+    return largest
+
+
+def _scalar(value: Any) -> Any:
+    """A Python value that prints well."""
+    if isinstance(value, np.generic) and value.dtype.kind in "fiub":
+        return value.item()
+    if isinstance(value, np.generic) and value.dtype.kind == "V":
+        return float(value)
+    return value if isinstance(value, (str, int, float, bool)) else str(value)

@@ -1,0 +1,179 @@
+"""What can run a model: onnxruntime, or the ONNX reference evaluator with our kernels, behind one small protocol."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import pathlib
+import threading
+from collections.abc import Mapping
+from typing import Any, Protocol, Union
+
+import ml_dtypes
+import numpy as np
+import onnx
+
+from ..errors import UnverifiedError
+
+Runnable = Union[onnx.ModelProto, pathlib.Path]
+Feeds = Mapping[str, Any]
+
+# The element types that numpy lacks and onnxruntime's Python interface refuses, with the integers of the same width.
+_NARROW: dict[int, tuple[Any, Any]] = {
+    onnx.TensorProto.BFLOAT16: (ml_dtypes.bfloat16, np.uint16),
+    onnx.TensorProto.FLOAT8E4M3FN: (ml_dtypes.float8_e4m3fn, np.uint8),
+    onnx.TensorProto.FLOAT8E4M3FNUZ: (ml_dtypes.float8_e4m3fnuz, np.uint8),
+    onnx.TensorProto.FLOAT8E5M2: (ml_dtypes.float8_e5m2, np.uint8),
+    onnx.TensorProto.FLOAT8E5M2FNUZ: (ml_dtypes.float8_e5m2fnuz, np.uint8),
+}
+_NARROW_NUMPY = {np.dtype(narrow): code for code, (narrow, _) in _NARROW.items()}
+
+
+class EngineError(Exception):
+    """A model that an engine can't load, or a feed at which it fails. The text is the engine's own."""
+
+    @property
+    def first_line(self) -> str:
+        """The first line of the engine's message."""
+        return next((line.strip() for line in str(self).splitlines() if line.strip()), "no message")
+
+
+class TimedOut(EngineError):
+    """A run that was stopped at the time limit. It says nothing about the model."""
+
+
+class Engine(Protocol):
+    """A loaded model that can be run many times."""
+
+    @property
+    def name(self) -> str:
+        """The engine's name and version."""
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The names of the outputs, in order."""
+
+    def run(self, feeds: Feeds, seconds: float | None = None) -> list[Any]:
+        """All outputs, in order: numpy arrays (of `ml_dtypes` for the narrow types), lists, dictionaries or None.
+
+        Args:
+            feeds: The inputs by name.
+            seconds: Where the engine can, it stops after this time.
+
+        Raises:
+            EngineError: The model fails at this feed.
+            TimedOut: The time is over.
+        """
+
+
+def require_onnxruntime() -> None:
+    """Refuse to go on where no onnxruntime is installed.
+
+    Raises:
+        UnverifiedError: There is none; the hint says what to install.
+    """
+    if importlib.util.find_spec("onnxruntime") is None:
+        raise UnverifiedError(
+            "onnxruntime is not installed, so nothing can run the model",
+            hint="Install foldproof[onnxruntime] (or foldproof[onnxruntime-gpu]), or go on without verification (--no-verify)",
+        )
+
+
+class OnnxRuntime:
+    """A session of onnxruntime on the CPU, with its own optimizations off.
+
+    Args:
+        model: A model, or the path of its file.
+        data_folder: The folder of the external data of a model that is given as a proto.
+
+    Raises:
+        EngineError: onnxruntime can't load the model.
+    """
+
+    def __init__(self, model: Runnable, data_folder: pathlib.Path | None = None) -> None:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.log_severity_level = 4
+        options.use_deterministic_compute = True
+        options.enable_mem_pattern = False  # It pays only where the shapes stay the same.
+        # Two or three sessions are alive at once: threads that spin while they wait would take the others' cores.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        if data_folder is not None:
+            options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(data_folder))
+        self.name = f"onnxruntime {onnxruntime.__version__}"
+        self._runtime = onnxruntime
+        try:
+            content = str(model) if isinstance(model, pathlib.Path) else model.SerializeToString()
+            self._session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # noqa: BLE001 - the runtime raises a type of its own for each status, and others
+            raise EngineError(str(error)) from error
+        self.outputs = tuple(each.name for each in self._session.get_outputs())
+        self._plain = not any(
+            "bfloat16" in each.type or "float8" in each.type
+            for each in [*self._session.get_inputs(), *self._session.get_outputs()]
+        )
+
+    def run(self, feeds: Feeds, seconds: float | None = None) -> list[Any]:
+        """See `Engine.run`."""
+        options = self._runtime.RunOptions()
+        options.log_severity_level = 4
+        stop = None
+        if seconds is not None:
+            stop = threading.Timer(max(seconds, 0.01), _terminate, [options])
+            stop.daemon = True
+            stop.start()
+        try:
+            if self._plain:
+                return list(self._session.run(None, dict(feeds), options))
+            values = {name: self._to_runtime(value) for name, value in feeds.items()}
+            return [_from_runtime(each) for each in self._session.run_with_ort_values(None, values, options)]
+        except Exception as error:  # noqa: BLE001 - as above
+            raise (TimedOut if options.terminate else EngineError)(str(error)) from error
+        finally:
+            if stop is not None:
+                stop.cancel()
+
+    def _to_runtime(self, value: Any) -> Any:
+        if not isinstance(value, np.ndarray):
+            raise TypeError("a sequence, optional or map beside tensors of a narrow float type")
+        code = _NARROW_NUMPY.get(value.dtype)
+        if code is None:
+            return self._runtime.OrtValue.ortvalue_from_numpy(value)
+        raw = np.ascontiguousarray(value).view(_NARROW[code][1])
+        return self._runtime.OrtValue.ortvalue_from_numpy_with_onnx_type(raw, code)
+
+
+def _terminate(options: Any) -> None:
+    options.terminate = True
+
+
+def _from_runtime(value: Any) -> Any:
+    if not value.is_tensor() or value.element_type() not in _NARROW:
+        return value.numpy()
+    narrow, _ = _NARROW[value.element_type()]
+    size = value.tensor_size_in_bytes()
+    content = ctypes.string_at(value.data_ptr(), size) if size else b""
+    return np.frombuffer(content, narrow).reshape(value.shape())
+
+
+def load_engine(model: Runnable, data_folder: pathlib.Path | None = None) -> Engine:
+    """The engine that runs `model`: onnxruntime, or, where that lacks an operator or a type, the ONNX reference with our kernels.
+
+    Args:
+        model: A model, or the path of its file.
+        data_folder: The folder of the external data of a model that is given as a proto.
+
+    Raises:
+        EngineError: Neither can; the message is onnxruntime's, then the reference's.
+    """
+    from .reference import Reference
+
+    try:
+        return OnnxRuntime(model, data_folder)
+    except EngineError as first:
+        try:
+            return Reference(model, data_folder)
+        except EngineError as second:
+            raise EngineError(f"{first.first_line}; {second.first_line}") from first

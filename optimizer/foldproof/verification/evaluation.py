@@ -1,0 +1,145 @@
+"""Evaluating the rest: `Size` and `Shape` nodes that could not be folded, computed by the reference kernels at each binding.
+
+The runtime hands out what goes into each node and what comes out of it, in a session of its own, so that the comparison of the two models is not
+disturbed. The kernel computes the one from the other, and both must agree.
+"""
+
+from __future__ import annotations
+
+import math
+import pathlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+
+from .. import kernels
+from .engines import Engine, EngineError, Feeds, TimedOut, load_engine
+from .instrumentation import LANES, NOT_EXECUTED, Export, Probe, instrument
+from .results import Evaluation
+
+# A list of more values than this is cut in the middle.
+_LISTED = 16
+
+
+class Evaluator:
+    """An instrumented model, loaded.
+
+    Args:
+        proto: The model. It is not changed.
+        probes: The nodes to evaluate.
+        folder: Where its external data is.
+
+    Raises:
+        EngineError: Nothing can load the instrumented model.
+    """
+
+    def __init__(self, proto: onnx.ModelProto, probes: Sequence[Probe], folder: pathlib.Path | None = None) -> None:
+        self.proto = proto
+        self.probes = probes
+        self.folder = folder
+        try:
+            self._load(tensors=True)
+        except EngineError:
+            self._load(tensors=False)
+
+    def _load(self, tensors: bool) -> None:
+        model, self.exports = instrument(self.proto, self.probes, tensors)
+        self.tensors = tensors
+        self.engine: Engine | None = load_engine(model, self.folder) if self.exports else None
+
+    @property
+    def unreachable(self) -> list[Probe]:
+        """The probes whose values can't be handed out."""
+        reached = {each.probe for each in self.exports}
+        return [each for each in self.probes if each not in reached]
+
+    def run(self, feeds: Feeds, binding: Mapping[str, int], seconds: float | None = None) -> list[Evaluation]:
+        """Evaluate the nodes at one feed.
+
+        Args:
+            feeds: The inputs.
+            binding: The binding that the evaluations name.
+            seconds: The time limit.
+
+        Raises:
+            EngineError: The instrumented model fails.
+        """
+        if self.engine is None:
+            return []
+        try:
+            values = self.engine.run(feeds, seconds)
+        except TimedOut:
+            raise
+        except EngineError:
+            if not self.tensors:
+                raise
+            self._load(tensors=False)  # Perhaps a tensor of a type that can't be handed out.
+            values = self.engine.run(feeds, seconds)
+        by_name = dict(zip(self.engine.outputs, values))
+        reached: dict[Probe, list[Export]] = {}
+        for each in self.exports:
+            reached.setdefault(each.probe, []).append(each)
+        return [_evaluate(probe, reached[probe], by_name, dict(binding)) for probe in self.probes if probe in reached]
+
+
+def _evaluate(probe: Probe, exports: Sequence[Export], values: Mapping[str, Any], binding: dict[str, int]) -> Evaluation:
+    expected = [
+        _compute(probe, dims) for each in exports if each.part in ("data", "dims") for dims in _dims(each, values[each.name])
+    ]
+    got = [each for export in exports if export.part in ("result", "lanes") for each in _results(export, values[export.name])]
+    several = len(expected) != 1 or len(got) != 1
+    return Evaluation(
+        output=probe.output,
+        op_type=probe.op_type,
+        place=probe.place,
+        binding=binding,
+        expected=_shortened(expected) if several else expected[0],
+        got=_shortened(got) if several else got[0],
+        agrees=expected == got,
+        executed=bool(expected),
+    )
+
+
+def _compute(probe: Probe, dims: tuple[int, ...]) -> Any:
+    """What the kernel says."""
+    kernel = kernels.lookup(probe.op_type, probe.version)
+    assert kernel is not None
+    attributes: dict[str, int] = {}
+    if probe.start:
+        attributes["start"] = probe.start
+    if probe.end is not None:
+        attributes["end"] = probe.end
+    # The kernels look at the shape only: one element stands for all.
+    return kernel(np.broadcast_to(np.zeros((), np.int8), dims), **attributes).tolist()
+
+
+def _dims(export: Export, value: Any) -> list[tuple[int, ...]]:
+    if export.part == "data":
+        return [np.shape(value)]
+    return [tuple(each) for each in _lanes(value)]
+
+
+def _results(export: Export, value: Any) -> list[Any]:
+    if export.part == "lanes":
+        return _lanes(value)
+    if export.loops == 0 and export.probe.op_type == "Shape":
+        return [np.asarray(value).tolist()]
+    return [each for each in np.asarray(value).reshape(-1).tolist() if each != NOT_EXECUTED]
+
+
+def _lanes(value: Any) -> list[list[int]]:
+    """The rows of padded dims, without those of branches that were not taken."""
+    array = np.asarray(value)
+    rows = array.reshape(math.prod(array.shape[:-1]), LANES).tolist()
+    return [[dim for dim in row if dim >= 0] for row in rows if row[0] != NOT_EXECUTED]
+
+
+def _shortened(values: list[Any]) -> list[Any] | None:
+    if not values:
+        return None
+    if len(values) <= _LISTED:
+        return values
+    half = _LISTED // 2
+    return [*values[:half], f"... {len(values) - 2 * half} more ...", *values[-half:]]

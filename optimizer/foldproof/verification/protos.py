@@ -1,0 +1,112 @@
+"""Walking through models as they are in files (protobuf), without copying weights."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+from collections.abc import Iterator, Mapping
+
+import onnx
+
+from ..errors import ModelError
+
+FunctionKey = tuple[str, str]
+
+
+@dataclasses.dataclass(frozen=True)
+class Scope:
+    """A list of nodes and where it is.
+
+    Attributes:
+        nodes: The nodes, in order.
+        graph: The graph that holds them; None for a function's body.
+        opsets: The version of each domain that holds here.
+        place: The way from the outside in, such as `If_3/then_branch`; `""` for the main graph.
+    """
+
+    nodes: list[onnx.NodeProto]
+    graph: onnx.GraphProto | None
+    opsets: Mapping[str, int]
+    place: str
+
+
+def load_proto(model: onnx.ModelProto | pathlib.Path) -> onnx.ModelProto:
+    """The model's proto; one that is read from a file leaves external data where it is.
+
+    Raises:
+        ModelError: The file can't be read.
+    """
+    if isinstance(model, onnx.ModelProto):
+        return model
+    try:
+        return onnx.load(str(model), load_external_data=False)
+    except Exception as error:  # noqa: BLE001 - protobuf and the file system raise many types
+        raise ModelError(f"{model} can't be read: {error}", hint="Is it an ONNX model?") from error
+
+
+def canonical(domain: str) -> str:
+    """The domain's one spelling: ai.onnx is `""`."""
+    return "" if domain == "ai.onnx" else domain
+
+
+def opsets_of(imports: Iterator[onnx.OperatorSetIdProto] | list[onnx.OperatorSetIdProto]) -> dict[str, int]:
+    """The version of each domain."""
+    return {canonical(each.domain): each.version for each in imports}
+
+
+def label(node: onnx.NodeProto) -> str:
+    """How to name a node: by its name, or by its first output."""
+    return node.name or next((name for name in node.output if name), node.op_type)
+
+
+def bodies(node: onnx.NodeProto) -> Iterator[tuple[str, onnx.GraphProto]]:
+    """The graphs in a node's attributes, with the attribute's name."""
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            yield attribute.name, attribute.g
+        for index, graph in enumerate(attribute.graphs):
+            yield f"{attribute.name}[{index}]", graph
+
+
+def scopes(proto: onnx.ModelProto) -> Iterator[Scope]:
+    """All scopes of a model: the main graph, the functions, and after each the bodies that it holds at any depth."""
+    main = opsets_of(proto.opset_import)
+    yield from _scopes(list(proto.graph.node), proto.graph, main, "")
+    for function in proto.functions:
+        own = {**main, **opsets_of(function.opset_import)}
+        yield from _scopes(list(function.node), None, own, f"function {function.domain}::{function.name}")
+
+
+def _scopes(
+    nodes: list[onnx.NodeProto], graph: onnx.GraphProto | None, opsets: Mapping[str, int], place: str
+) -> Iterator[Scope]:
+    yield Scope(nodes, graph, opsets, place)
+    for node in nodes:
+        for name, body in bodies(node):
+            inner = f"{label(node)}/{name}"
+            yield from _scopes(list(body.node), body, opsets, f"{place}/{inner}" if place else inner)
+
+
+def reads_of(node: onnx.NodeProto) -> set[str]:
+    """All values that a node reads: its inputs, and what its bodies take from outside."""
+    names = {name for name in node.input if name}
+    for _, body in bodies(node):
+        names |= captures(body)
+    return names
+
+
+def captures(graph: onnx.GraphProto) -> set[str]:
+    """The values that a body takes from the scopes around it."""
+    own = {each.name for each in graph.input}
+    own |= {each.name for each in graph.initializer}
+    own |= {each.values.name for each in graph.sparse_initializer}
+    read: set[str] = set()
+    for node in graph.node:
+        read |= reads_of(node) - own
+        own |= set(node.output)
+    return read | ({each.name for each in graph.output} - own)
+
+
+def attribute_of(node: onnx.NodeProto, name: str) -> onnx.AttributeProto | None:
+    """The node's attribute of that name."""
+    return next((each for each in node.attribute if each.name == name), None)

@@ -1,0 +1,34 @@
+"""Rules that take away what nothing reads."""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+
+from foldproof.facts import Facts
+from foldproof.rewriting import ANY, Outcome, Reason, Remove, initializer_rule, rule
+
+
+@rule(ANY, exact=True, benefit=100)
+def dead_node(node: ir.Node, facts: Facts) -> Outcome:
+    """A node none of whose outputs is read = nothing.
+
+    A node of an unknown operator stays, and so does one that holds or calls such a one: it may have an effect.
+    """
+    if any(output.uses() or output.is_graph_output() for output in node.outputs):
+        return None
+    if facts.is_opaque(node):
+        return Reason("nothing reads it, but its operator is unknown and may have an effect")
+    return Remove()
+
+
+@initializer_rule(exact=True)
+def unused_initializer(value: ir.Value, facts: Facts) -> Outcome:
+    """An initializer that nothing reads = nothing.
+
+    One that is also a graph input stays where the caller may feed it.
+    """
+    if value.uses() or value.is_graph_output():
+        return None
+    if facts.is_overridable(value):
+        return Reason("it is a graph input, with a default")
+    return Remove()
