@@ -1,7 +1,7 @@
 """Is a `ModelProto` one graph that makes sense: every name defined once, every read defined, no cycle?
 
-This runs before anything is built from the proto, in one pass over the nodes. It refuses what no runtime can run, and
-nothing that onnxruntime loads: types, attributes and operators are not looked at.
+This runs before anything is built from the proto, in one pass over the nodes. It refuses what no runtime can
+run, and nothing that onnxruntime loads: types, attributes and operators are not looked at.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import onnx
 from foldproof.errors import ModelError
 
 _GRAPH = onnx.AttributeProto.GRAPH
-_GRAPHS = onnx.AttributeProto.GRAPHS
+_NESTED = frozenset({_GRAPH, onnx.AttributeProto.GRAPHS})
 
 OPSET_IMPLIED_BELOW_IR = 3
 """Models older than this IR version import opset 1 of the default domain without saying so."""
@@ -47,13 +47,14 @@ def check_structure(proto: onnx.ModelProto) -> bool:
         proto: The model. It is not changed, and no weights are read.
 
     Returns:
-        Whether the nodes of every graph are in topological order. The main graph need not be: onnxruntime sorts it.
+        Whether the nodes of every graph are in topological order. The main graph need not be: onnxruntime
+        sorts it.
 
     Raises:
-        ModelError: There is no graph, no IR version, no opset import or no import for a used domain; a name is defined
-            twice in one scope, or read and never defined; a graph output is not produced; a graph has a cycle; the nodes
-            of a subgraph or function are out of order; a node has no operator; a function is defined twice, or calls
-            itself.
+        ModelError: There is no graph, no IR version, no opset import or no import for a used domain; a name
+            is defined twice in one scope, or read and never defined; a graph output is not produced; a graph
+            has a cycle; the nodes of a subgraph or function are out of order; a node has no operator; a
+            function is defined twice, or calls itself.
     """
     if not proto.HasField("graph"):
         raise ModelError("the model has no graph", hint="Check that this is an ONNX model, and a whole one")
@@ -114,7 +115,7 @@ class _Checker:
         self.is_sorted = True
 
     def check_graph(self, graph: onnx.GraphProto, is_main: bool) -> dict[str, onnx.NodeProto]:
-        """Checks a graph, and returns what it reads from the scopes around it: name -> a node that reads it."""
+        """Checks a graph; returns what it reads from the scopes around it: name -> a node that reads it."""
         inputs = _unique((value.name for value in graph.input), "graph input", graph.name)
         initializers = {tensor.name for tensor in graph.initializer}
         initializers.update(tensor.values.name for tensor in graph.sparse_initializer)
@@ -138,11 +139,14 @@ class _Checker:
             is_main: Whether these are the main graph's nodes, which may be out of order.
 
         Returns:
-            What is read and not defined here (name -> a node that reads it), and all names that are defined here.
+            What is read and not defined here (name -> a node that reads it), and all names that are defined
+            here.
         """
         defined = given | {""}
         early: dict[str, onnx.NodeProto] = {}  # read before it is defined, here or outside
-        implicit: dict[int, Iterable[str]] = {}  # what the subgraphs of a node read from outside, by the node's index
+        implicit: dict[
+            int, Iterable[str]
+        ] = {}  # what the subgraphs of a node read from outside, by the node's index
         early_within: dict[str, onnx.NodeProto] = {}  # the same as `early`, read by a node's subgraph
         domains, functions = self._domains, self._functions
         for index, node in enumerate(nodes):
@@ -151,7 +155,7 @@ class _Checker:
                 early.update((name, node) for name in inputs if name not in defined)
             for attribute in node.attribute:
                 kind = attribute.type
-                if kind == _GRAPH or kind == _GRAPHS:
+                if kind in _NESTED:
                     reads = self._check_subgraphs(attribute)
                     if reads:
                         implicit[index] = {*implicit.get(index, ()), *reads}
@@ -166,7 +170,7 @@ class _Checker:
                 raise _node_error(
                     node,
                     f"no opset is imported for the domain {node.domain!r}",
-                    "Add an opset import for that domain to the model (and to the function, if it is one's body)",
+                    "Add an opset import for that domain to the model, and to the function if it is in one",
                 )
             if functions:
                 self.called.add((canonical_domain(node.domain), node.op_type, node.overload))
@@ -178,7 +182,7 @@ class _Checker:
                     raise _node_error(
                         node,
                         f"it reads {name!r} before the node that produces it",
-                        "The nodes of a subgraph or function must be in topological order",
+                        "Nodes of a subgraph or function must be in topological order",
                     )
         return {k: v for k, v in {**early_within, **early}.items() if k not in defined}, defined
 
@@ -225,7 +229,9 @@ def _check_acyclic(nodes: Sequence[onnx.NodeProto], implicit: Mapping[int, Itera
                 ready.append(reader)
     for index, count in enumerate(missing):
         if count:
-            raise _node_error(nodes[index], "it is part of a cycle, or behind one", "A graph must be acyclic: export again")
+            raise _node_error(
+                nodes[index], "it is part of a cycle, or behind one", "A graph must be acyclic: export again"
+            )
 
 
 def _functions_by_id(functions: Iterable[onnx.FunctionProto]) -> dict[_FunctionId, onnx.FunctionProto]:
@@ -233,7 +239,9 @@ def _functions_by_id(functions: Iterable[onnx.FunctionProto]) -> dict[_FunctionI
     for function in functions:
         key = (canonical_domain(function.domain), function.name, function.overload)
         if key in by_id:
-            raise ModelError(f"function {_function_name(key)} is defined twice", hint="Remove one of the definitions")
+            raise ModelError(
+                f"function {_function_name(key)} is defined twice", hint="Remove one of the definitions"
+            )
         by_id[key] = function
     return by_id
 
@@ -243,8 +251,10 @@ def _function_name(key: _FunctionId) -> str:
     return f"{domain}::{name}" + (f":{overload}" if overload else "")
 
 
-def _check_functions(functions: Mapping[_FunctionId, onnx.FunctionProto], called: Iterable[_FunctionId]) -> None:
-    """Checks the bodies of all functions that the main graph calls, and that none, called or not, calls itself.
+def _check_functions(
+    functions: Mapping[_FunctionId, onnx.FunctionProto], called: Iterable[_FunctionId]
+) -> None:
+    """Checks the body of each function that is called, and that none, called or not, calls itself.
 
     A body that nothing calls is not checked further: onnxruntime does not look at it either.
     """
@@ -292,7 +302,7 @@ def _direct_calls(nodes: Iterable[onnx.NodeProto]) -> list[_FunctionId]:
 def _check_not_recursive(
     root: _FunctionId, calls: Mapping[_FunctionId, Sequence[_FunctionId]], done: set[_FunctionId]
 ) -> None:
-    """Raises if `root` reaches itself or another circle; depth first, with a stack of its own for deep call chains."""
+    """Raises if calls from `root` run in a circle. It keeps a stack of its own: chains may be long."""
     path: dict[_FunctionId, None] = {}
     stack: list[tuple[_FunctionId, bool]] = [(root, False)]
     while stack:
@@ -301,7 +311,9 @@ def _check_not_recursive(
             del path[key]
             done.add(key)
         elif key in path:
-            raise ModelError(f"function {_function_name(key)} calls itself", hint="ONNX functions can't be recursive")
+            raise ModelError(
+                f"function {_function_name(key)} calls itself", hint="ONNX functions can't be recursive"
+            )
         elif key not in done:
             path[key] = None
             stack.append((key, True))

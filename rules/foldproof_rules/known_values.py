@@ -8,7 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from foldproof.facts import Facts, Kind
-from foldproof.rewriting import ANY, Constant, Outcome, Reason, rule
+from foldproof.rewriting import ANY, Constant, Forward, Outcome, Reason, rule
 
 MAX_ELEMENTS = 64
 """What is folded here is shape data, which is small. Larger tensors would make the file grow."""
@@ -37,3 +37,16 @@ def known_elements(node: ir.Node, facts: Facts) -> Outcome:
         shape = [dim for dim in fact.shape if isinstance(dim, int)]
         tensors.append(ir.tensor(np.array(values).astype(fact.dtype.numpy()).reshape(shape), dtype=fact.dtype))
     return Constant(*tensors)
+
+
+@rule(ANY, exact=True, benefit=9)
+def same_elements(node: ir.Node, facts: Facts) -> Outcome:
+    """f(x, ...) = y, where y is there already and each of its elements is the same expression of the dims.
+
+    So one `Size` or `Shape` is left of many of one value, and `ReduceProd(Shape(x))` becomes `Size(x)` where that is
+    there.
+    """
+    if len(node.outputs) != 1:
+        return None
+    other = facts.equivalents.earlier(node.outputs[0])
+    return None if other is None else Forward(other)

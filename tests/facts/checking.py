@@ -110,10 +110,20 @@ def compare(model: onnx.ModelProto, values: Mapping[str, Any], feeds: Feeds) -> 
 
 def facts_of(model: onnx.ModelProto) -> tuple[ir.Graph, Facts]:
     """The graph of a model and the facts of its values, as the pipeline would make them."""
-    ir_model = ir.from_proto(model)
+    ir_model = ir.from_proto(_without_maps(model))
     initializers = {tensor.name for tensor in model.graph.initializer}
     inputs = {value.name for value in model.graph.input}
     return ir_model.graph, Facts(ir_model, initializers & inputs if model.ir_version >= 4 else ())
+
+
+def _without_maps(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model without declarations of sequences of maps, which onnx_ir refuses."""
+    bare = onnx.ModelProto()
+    bare.CopyFrom(model)
+    for value in (*bare.graph.value_info, *bare.graph.output):
+        if value.type.sequence_type.elem_type.HasField("map_type"):
+            value.ClearField("type")
+    return bare
 
 
 def symbol_values(model: onnx.ModelProto, feeds: Feeds) -> dict[str, int]:
@@ -198,10 +208,22 @@ def _run_onnxruntime(model: onnx.ModelProto, names: Iterable[str], feeds: Feeds)
     session = onnxruntime.InferenceSession(bare.SerializeToString(), options, providers=providers)
     run_options = onnxruntime.RunOptions()
     run_options.log_severity_level = 4
-    outputs = [output.name for output in session.get_outputs()]
+    outputs = {output.name: output.type for output in session.get_outputs()}
     taken = {i.name for i in (*session.get_inputs(), *session.get_overridable_initializers())}
     given = {name: feed for name, feed in feeds.items() if name in taken}
-    return dict(zip(outputs, session.run(outputs, given, run_options), strict=True))
+    arrays = session.run(list(outputs), given, run_options)
+    return {name: _viewed(array, outputs[name]) for name, array in zip(outputs, arrays, strict=True)}
+
+
+def _viewed(value: Any, type_: str) -> Any:
+    """A value as its type says: onnxruntime gives types that numpy lacks as their bits."""
+    if isinstance(value, np.ndarray) and value.dtype.kind == "u" and type_.startswith("tensor("):
+        name = type_.removeprefix("tensor(").removesuffix(")").upper()
+        number = getattr(onnx.TensorProto, name, None)
+        if number is not None:
+            dtype = onnx.helper.tensor_dtype_to_np_dtype(number)
+            return value.view(dtype) if dtype != value.dtype and dtype.itemsize == value.dtype.itemsize else value
+    return value
 
 
 def _run_reference(model: onnx.ModelProto, names: Iterable[str], feeds: Feeds) -> dict[str, Any]:

@@ -116,7 +116,7 @@ def test_canonical_form(expression, expected):
         (n * m) % m,
         0 // n,
         7 // n,
-        (6 * n + 3) // 4,
+        (n + 1) // 2,
         minimum(n, 1),
         maximum(n, 1),
     ],
@@ -125,6 +125,19 @@ def test_what_has_no_simpler_form_stays_opaque(expression):
     assert isinstance(expression, Dim)
     assert len(expression.terms) == 1
     assert type(expression.terms[0][0].factors[0][0]).__name__ == "Opaque"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ((6 * n + 3) // 4, (3 * n + 1) // 2),
+        ((3 * n) // 2, n + n // 2),
+        ((m + 4 * n) // 4, m // 4 + n),
+        ((5 * m + 7) // 3, m + (2 * m + 1) // 3 + 2),
+    ],
+)
+def test_equal_floors_are_one_object(one, other):
+    assert one is other
 
 
 def test_division_by_a_symbol_that_is_zero_raises_when_evaluated():
@@ -162,7 +175,8 @@ def test_division_by_exactly_zero_raises(function, numerator):
         (3 * n * n * m, "3*m*n**2"),
         (h // 2, "h//2"),
         ((h + 1) // 2, "(h + 1)//2"),
-        ((3 * h) // 2, "(3*h)//2"),
+        ((3 * h) // 2, "h + h//2"),
+        ((3 * h) // 5, "(3*h)//5"),
         ((-h) // 2, "(-h)//2"),
         (-(h // 2), "-(h//2)"),
         (n - h // 2, "n - h//2"),
@@ -429,6 +443,16 @@ def test_forgotten_dims_leave_the_tables():
     assert [len(table) for table in tables] == before
 
 
+@pytest.fixture
+def hasty_threads():
+    """Threads take turns so often that a race shows."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(interval)
+
+
+@pytest.mark.usefixtures("hasty_threads")
 def test_threads_agree_on_the_object():
     barrier = threading.Barrier(8)
     made: list[list[object]] = []
@@ -528,7 +552,7 @@ def value(dim, bindings):
     return dim if isinstance(dim, int) else dim.evaluate(bindings)
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=600, deadline=None)
 @given(TREES, BINDINGS)
 @example(("//", ("+", ("*", "a", 6), 3), 4), {"a": 1, "b": 0, "c": 0})
 def test_a_dim_has_the_value_of_its_tree(tree, bindings):
@@ -539,7 +563,7 @@ def test_a_dim_has_the_value_of_its_tree(tree, bindings):
     assert isinstance(dim, int) or dim.symbols <= {Symbol(name) for name in NAMES}
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=600, deadline=None)
 @given(TREES, BINDINGS)
 def test_bounds_hold(tree, bindings):
     expected = python_value_or_reject(tree, bindings)
@@ -549,7 +573,7 @@ def test_bounds_hold(tree, bindings):
     assert high is None or high >= expected
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=600, deadline=None)
 @given(TREES, TREES, BINDINGS)
 def test_proofs_never_lie(left, right, bindings):
     a, b = python_value_or_reject(left, bindings), python_value_or_reject(right, bindings)
@@ -561,7 +585,7 @@ def test_proofs_never_lie(left, right, bindings):
     assert not (equal(x, y) and differ(x, y))
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(TREES, TREES, BINDINGS)
 def test_exact_div_divides(left, right, bindings):
     a, b = python_value_or_reject(left, bindings), python_value_or_reject(right, bindings)
@@ -573,7 +597,7 @@ def test_exact_div_divides(left, right, bindings):
         assert exact_div(x * y, y) == x
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(TREES, TREES, BINDINGS)
 def test_ceil_div_rounds_up(left, right, bindings):
     a, b = python_value_or_reject(left, bindings), python_value_or_reject(right, bindings)
@@ -581,7 +605,7 @@ def test_ceil_div_rounds_up(left, right, bindings):
     assert value(ceil_div(build(left), build(right)), bindings) == -(-a // b)
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(TREES)
 def test_text_round_trip(tree):
     dim = build_or_reject(tree)
@@ -595,7 +619,7 @@ def test_text_round_trip(tree):
     assert eval(str(dim), {"__builtins__": {}, "min": min, "max": max}, bindings) == expected
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(TREES, TREES, TREES, BINDINGS)
 def test_substitute_agrees_with_evaluate(tree, for_a, for_b, bindings):
     a, b = python_value_or_reject(for_a, bindings), python_value_or_reject(for_b, bindings)
@@ -606,7 +630,7 @@ def test_substitute_agrees_with_evaluate(tree, for_a, for_b, bindings):
     assert value(substituted, bindings) == expected
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(TREES)
 def test_rebuilding_a_canonical_form_changes_nothing(tree):
     dim = build_or_reject(tree)
@@ -617,7 +641,7 @@ def test_rebuilding_a_canonical_form_changes_nothing(tree):
     assert pickle.loads(pickle.dumps(dim)) is dim
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(TREES, TREES, TREES)
 def test_ring_laws_give_the_same_object(first, second, third):
     x, y, z = (build_or_reject(tree) for tree in (first, second, third))
@@ -630,7 +654,7 @@ def test_ring_laws_give_the_same_object(first, second, third):
     assert product([x, y, z]) == x * y * z
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(st.lists(st.integers(-9, 9), min_size=1, max_size=4))
 def test_functions_of_ints_are_those_of_python(xs):
     assert product(xs) == prod(xs)
@@ -638,7 +662,7 @@ def test_functions_of_ints_are_those_of_python(xs):
     assert maximum(*xs) == max(xs)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(*[st.integers(-30, 30)] * 3, *[st.integers(1, 12)] * 2)
 def test_multiples_of_the_divisor_come_out_of_a_division(p, q, r, k, j):
     x = p * n + q * m + r

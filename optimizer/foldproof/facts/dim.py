@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from math import gcd
 from operator import itemgetter
+from threading import RLock
 from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias, cast, final
 from weakref import WeakValueDictionary
 
@@ -86,7 +87,8 @@ class Opaque:
         made.arguments = arguments
         made.key = (_RANK[operator], tuple(map(_dim_key, arguments)))
         made.interval = None
-        return _OPAQUES.setdefault((operator, arguments), made)
+        with _INTERNING:
+            return _OPAQUES.setdefault((operator, arguments), made)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Opaque, (self.operator, self.arguments)
@@ -116,7 +118,8 @@ class Monomial:
         runs = tuple((_atom_key(atom), -power) for atom, power in factors)
         made.key = (-sum(power for _, power in factors), runs)
         made.interval = None
-        return _MONOMIALS.setdefault(factors, made)
+        with _INTERNING:
+            return _MONOMIALS.setdefault(factors, made)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Monomial, (self.factors,)
@@ -180,7 +183,8 @@ class Dim:
         made.interval = None
         made.lower = "unknown"
         made._symbols = None
-        return _DIMS.setdefault(terms, made)
+        with _INTERNING:
+            return _DIMS.setdefault(terms, made)
 
     @staticmethod
     def symbol(name: str, scope: int = 0) -> Dim:
@@ -320,6 +324,9 @@ class Dim:
 _OPAQUES: WeakValueDictionary[tuple[Operator, tuple[DimLike, ...]], Opaque] = WeakValueDictionary()
 _MONOMIALS: WeakValueDictionary[tuple[tuple[Atom, int], ...], Monomial] = WeakValueDictionary()
 _DIMS: WeakValueDictionary[Terms, Dim] = WeakValueDictionary()
+# The setdefault of a weak dictionary is not atomic, and two objects for one expression would be unequal.
+# Reentrant, because a finalizer may run inside it.
+_INTERNING = RLock()
 
 _RANK: dict[Operator, int] = {"//": 1, "%": 2, "min": 3, "max": 4}  # symbols come first, with 0
 _ONE = Monomial(())
@@ -442,20 +449,21 @@ def _floor_div_by_int(dim: DimLike, divisor: int) -> DimLike:
         exact: dict[Monomial, int] = {}
         rest: dict[Monomial, int] = {}
         for monomial, coefficient in dim.terms:
-            if monomial is _ONE:
+            if monomial is _ONE or coefficient > 0:
                 exact[monomial], rest[monomial] = divmod(coefficient, divisor)
-            elif coefficient % divisor == 0:
-                exact[monomial] = coefficient // divisor
-            else:
-                rest[monomial] = coefficient
-        if exact:
+            else:  # toward zero, so that a negative term stays negative: its bounds are worth more
+                exact[monomial] = -(-coefficient // divisor)
+                rest[monomial] = coefficient - exact[monomial] * divisor
+        if any(exact.values()):
             whole = whole + _collect(exact)
             dim = _collect(rest)
             if isinstance(dim, int):
                 return whole  # what is left is in [0, divisor)
-        common = gcd(divisor, _content(dim))
-        if common > 1:
-            dim, divisor = cast("Dim", _over(dim, common)), divisor // common
+        common = gcd(divisor, *(coefficient for monomial, coefficient in dim.terms if monomial is not _ONE))
+        if common > 1:  # (k*p + r)//(k*d) = (p + r//k)//d
+            dim = _collect({monomial: coefficient // common for monomial, coefficient in dim.terms})
+            divisor //= common
+            continue
         inner = _addend_that_is(dim, "//")
         if inner is None:
             low, high = interval(dim)

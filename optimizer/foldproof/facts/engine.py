@@ -16,6 +16,7 @@ from foldproof.errors import RuleError
 from foldproof.facts import schema_inference
 from foldproof.facts import transfer as _transfer  # noqa: F401  registers the transfer functions
 from foldproof.facts.dim import Dim, DimLike
+from foldproof.facts.equivalents import Equivalents, Order
 from foldproof.facts.fact import UNKNOWN, Basis, Fact, Kind, constant_fact, meet
 from foldproof.facts.registry import NodeView, body_inputs_of, transfer_of
 from foldproof.graphs import bodies_of, node_label, operator_name
@@ -34,6 +35,8 @@ class Facts:
 
     Attributes:
         problems: Faults of transfer functions, each at the node where it came up. Nothing is known there.
+        order: Which nodes come before which.
+        equivalents: Values that are proven to be equal.
     """
 
     def __init__(self, model: ir.Model, overridable: Iterable[str] = ()) -> None:
@@ -45,6 +48,8 @@ class Facts:
         self._fresh: dict[tuple[ir.Value, int], Dim] = {}
         self._depth = 0
         self.problems: list[RuleError] = []
+        self.order = Order(self.owner)
+        self.equivalents = Equivalents(self)
         for graph in (model.graph, *(function.graph for function in model.functions.values())):
             self._index_bodies(graph)
 

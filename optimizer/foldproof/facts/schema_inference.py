@@ -132,7 +132,7 @@ def _data_of(fact: Fact, name: str) -> onnx.TensorProto | None:
                 dims=fact.constant.shape.numpy(),
                 raw_data=fact.constant.tobytes(),
             )
-        except (OSError, TypeError):  # a missing file, or strings
+        except (OSError, TypeError, ValueError):  # a missing file, or strings
             return None
     if fact.ints is None or fact.dtype is None or not fact.is_static or fact.shape is None:
         return None
@@ -160,8 +160,8 @@ class _Names:
         proto = onnx.TypeProto()
         proto.tensor_type.elem_type = fact.dtype.value
         if fact.shape is not None:
+            proto.tensor_type.shape.SetInParent()  # a scalar's shape has no dims, and is there
             dims = proto.tensor_type.shape.dim
-            proto.tensor_type.shape.ClearField("dim")
             for dim in fact.shape:
                 if isinstance(dim, int):
                     dims.add(dim_value=dim)

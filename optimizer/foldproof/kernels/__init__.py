@@ -1,7 +1,7 @@
 """Reference kernels: functions that compute one operator each, as its specification says, on numpy arrays.
 
-One file for each operator family. A new kernel is one function with `@kernel(...)`; nothing else has to know of it, because
-all modules of this package are imported here.
+One file for each operator family. A new kernel is one function with `@kernel(...)`; nothing else has to
+know of it, because all modules of this package are imported here.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The registry of reference kernels: which function computes which operator, and from which version on.
 
-A kernel is the operator's definition on numpy arrays. It is registered for the version that introduced its signature and
-serves all later versions until a newer one takes over; the types that each version admits are read from the operator's
-own schema, so no list of types is kept here.
+A kernel is the operator's definition on numpy arrays. It is registered for the version that introduced its
+signature and serves all later versions until a newer one takes over; the types that each version admits are
+read from the operator's own schema, so no list of types is kept here.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ class Kernel:
 
     Attributes:
         op_type: The operator's name.
-        version: The operator's own version (`since_version`) that this stands for, such as 13 for `Size` at opset 17.
+        version: The operator's own version (`since_version`) that this stands for, such as 13 for `Size` at
+            opset 17.
         domain: The operator's domain; `""` is ai.onnx.
         function: The registered function.
     """
@@ -50,7 +51,7 @@ class Kernel:
         return self.function(*inputs, **attributes)
 
     def admits(self, dtype: ir.DataType) -> bool:
-        """Whether this version of the operator takes a first input (or gives, where it has none, an output) of `dtype`."""
+        """Whether this version of the operator takes a first input of `dtype`; without inputs, gives one."""
         return dtype in _admitted(self.op_type, self.version, self.domain)
 
 
@@ -59,8 +60,8 @@ def kernel(op_type: str, since: int, domain: str = "") -> Callable[[KernelFuncti
 
     Args:
         op_type: The operator's name.
-        since: The first version of the operator that the function computes. A function registered for a later version
-            takes over from there.
+        since: The first version of the operator that the function computes. A function registered for a
+            later version takes over from there.
         domain: The operator's domain; `""` is ai.onnx.
     """
 
@@ -74,9 +75,9 @@ def kernel(op_type: str, since: int, domain: str = "") -> Callable[[KernelFuncti
     return register
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def lookup(op_type: str, version: int, domain: str = "") -> Kernel | None:
-    """The kernel that computes `op_type` at opset `version`: the newest one registered for that version or an older one.
+    """The kernel that computes an operator: the newest one of that version or an older one.
 
     Args:
         op_type: The operator's name.
@@ -95,7 +96,7 @@ def lookup(op_type: str, version: int, domain: str = "") -> Kernel | None:
     return Kernel(op_type, own_version, domain, versions[since])
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _admitted(op_type: str, version: int, domain: str) -> frozenset[ir.DataType]:
     try:
         schema = onnx.defs.get_schema(op_type, version, domain)

@@ -1,6 +1,7 @@
 """Reference kernels of the operators that look at nothing but a tensor's shape.
 
-They never read elements: `numpy.broadcast_to` of a single element is a fine stand-in for an array of any shape.
+They never read elements: `numpy.broadcast_to` of a single element is a fine stand-in for an array of any
+shape.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ def shape_1(data: np.ndarray) -> np.ndarray:
 def shape(data: np.ndarray, *, start: int = 0, end: int | None = None) -> np.ndarray:
     """The dims from axis `start` up to, not including, axis `end`.
 
-    Both count from the last axis where negative, and are then clamped to `[0, rank]`; where `start` is not below `end`, the result
-    is empty. (The ONNX reference evaluator is wrong for `end` below `-rank`.)
+    Both count from the last axis where negative, and are then clamped to `[0, rank]`; where `start` is not
+    below `end`, the result is empty. (The ONNX reference evaluator is wrong for `end` below `-rank`.)
 
     Args:
         data: A tensor of any shape and type.
@@ -62,4 +63,4 @@ def _clamp(axis: int, rank: int) -> int:
 
 
 CROSS_CHECKED = frozenset({"Size", "Shape"})
-"""Operators whose nodes a run accounts for one by one: where they stay, kernel and runtime must agree on their values."""
+"""Operators whose nodes a run accounts for one by one; of those left, kernel and runtime must agree."""

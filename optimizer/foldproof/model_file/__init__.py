@@ -7,8 +7,8 @@ from foldproof.model_file.tensors import ProtoTensor, SparseTensor
 
 __all__ = [
     "ProtoTensor",
-    "SparseTensor",
     "Source",
+    "SparseTensor",
     "Staged",
     "external_files",
     "from_ir",

@@ -17,7 +17,14 @@ from foldproof.validation import canonical_domain
 
 _TENSOR = ir.AttributeType.TENSOR
 _TENSORS = ir.AttributeType.TENSORS
-_COPYABLE = (ir.Tensor, ir.ExternalTensor, ir.StringTensor, ir.LazyTensor, ir.PackedTensor, ir.TensorProtoTensor)
+_COPYABLE = (
+    ir.Tensor,
+    ir.ExternalTensor,
+    ir.StringTensor,
+    ir.LazyTensor,
+    ir.PackedTensor,
+    ir.TensorProtoTensor,
+)
 
 
 def adopt(model: ir.Model, proto: onnx.ModelProto, base_dir: str | os.PathLike[str]) -> None:
@@ -44,7 +51,7 @@ def adopt(model: ir.Model, proto: onnx.ModelProto, base_dir: str | os.PathLike[s
 
 
 def detach(clone: ir.Model) -> None:
-    """Gives a model that was just cloned tensors with names of their own; they share their elements with the original."""
+    """Gives the tensors of a model that was just cloned names of their own. The elements stay shared."""
 
     def detached(tensor: ir.TensorProtocol) -> ir.TensorProtocol:
         if type(tensor) is ir.serde.TensorProtoTensor:
@@ -52,8 +59,11 @@ def detach(clone: ir.Model) -> None:
         return copy.copy(tensor) if isinstance(tensor, _COPYABLE) else tensor
 
     _replace_tensors(clone, detached)
-    for owner in (clone.graph, *clone.functions.values()):
-        _set_opsets(owner, {canonical_domain(domain): version for domain, version in owner.opset_imports.items()})
+    owners: list[ir.Graph | ir.Function] = [clone.graph, *clone.functions.values()]
+    for owner in owners:
+        _set_opsets(
+            owner, {canonical_domain(domain): version for domain, version in owner.opset_imports.items()}
+        )
 
 
 def tensors_of(model: ir.Model) -> Iterator[ir.TensorProtocol]:
@@ -83,7 +93,11 @@ def _replace_tensors(model: ir.Model, replace: Callable[[ir.TensorProtocol], ir.
             for name, attribute in node.attributes.items():
                 kind = attribute.type
                 if (kind is _TENSOR or kind is _TENSORS) and attribute.value is not None:
-                    new = replace(attribute.value) if kind is _TENSOR else [replace(tensor) for tensor in attribute.value]
+                    new = (
+                        replace(attribute.value)
+                        if kind is _TENSOR
+                        else [replace(tensor) for tensor in attribute.value]
+                    )
                     node.attributes[name] = ir.Attr(name, kind, new, doc_string=attribute.doc_string)
 
 

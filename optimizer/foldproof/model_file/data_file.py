@@ -72,12 +72,22 @@ class DataFile:
                 _check_readable(tensor)
             file.seek(offset)
             try:
-                tensor.tofile(file)
+                _copy(tensor, file)
             except ValueError as error:
                 raise ModelError(f"the data of {tensor.name!r} can't be read: {error}") from error
             if file.tell() != offset + _size(tensor):
-                raise ModelError(f"the data of {tensor.name!r} is not as long as its dims say", hint="Export it again")
+                raise ModelError(
+                    f"the data of {tensor.name!r} is not as long as its dims say", hint="Export it again"
+                )
         file.truncate(self._size)
+
+
+def _copy(tensor: ir.TensorProtocol, file: BinaryIO) -> None:
+    tofile = getattr(tensor, "tofile", None)  # not every kind of tensor has it
+    if tofile is None:
+        file.write(tensor.tobytes())
+    else:
+        tofile(file)
 
 
 def _size(tensor: ir.TensorProtocol) -> int:

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, TypeAlias
 
 import onnx
 import onnx_ir as ir
 
-from foldproof.model_file.tensors import ProtoTensor, SparseTensor, is_stored_as
+from foldproof.model_file.tensors import SparseTensor, is_stored_as
 from foldproof.model_file.views import readable_type
+
+SPARSE_VALUE = "sparse_value"
+"""The attribute of a `Constant` that holds a sparse tensor; in the rewritable model it is its `value`."""
+
+Stays: TypeAlias = Callable[[ir.TensorProtocol], bool]
 
 _Kind = ir.AttributeType
 
 
-def names_of(values: Iterable[ir.Value | None]) -> list[str]:
-    """The names of a node's inputs or outputs; an omitted one is `""`."""
-    return [(value.name or "") if value is not None else "" for value in values]
+def names_of(values: Iterable[ir.Value | None]) -> list[str | None]:
+    """The names of a node's inputs or outputs; an omitted one is `""`, one that never got a name is None."""
+    return [value.name if value is not None else "" for value in values]
 
 
-def node_key(outputs: Sequence[str], node: ir.Node | onnx.NodeProto) -> Hashable:
+def node_key(outputs: Iterable[str | None], node: ir.Node | onnx.NodeProto) -> Hashable:
     """What a node is known by: its first output, or else what it is."""
     for name in outputs:
         if name:
@@ -29,46 +34,49 @@ def node_key(outputs: Sequence[str], node: ir.Node | onnx.NodeProto) -> Hashable
     return (node.op_type, node.name or "", *inputs)
 
 
-def is_same_node(node: ir.Node, outputs: list[str], original: onnx.NodeProto, is_inline: bool) -> bool:
+def is_same_node(node: ir.Node, outputs: list[str | None], original: onnx.NodeProto, stays: Stays) -> bool:
     """Whether `original` may stand for the node, subgraphs excepted: a node with subgraphs is never the same.
 
     Args:
         node: The node now.
         outputs: The names of its outputs.
         original: The node that it may be.
-        is_inline: Whether external tensors stay where they are; else a node with one is not the same.
+        stays: Whether a tensor is written where it was; a node with one that isn't is not the same.
     """
     domain = original.domain
     if (
         node.op_type != original.op_type
         or node.domain != ("" if domain == "ai.onnx" else domain)
         or (node.name or "") != original.name
-        or [(value.name or "") if value is not None else "" for value in node.inputs] != original.input
+        or names_of(node.inputs) != original.input
         or outputs != original.output
         or (node.doc_string or "") != original.doc_string
         or node.overload != original.overload
         or len(node.metadata_props) != len(original.metadata_props)
     ):
         return False
-    if node.metadata_props and {entry.key: entry.value for entry in original.metadata_props} != node.metadata_props:
+    if (
+        node.metadata_props
+        and {entry.key: entry.value for entry in original.metadata_props} != node.metadata_props
+    ):
         return False
     attributes = node.attributes
     if len(attributes) != len(original.attribute):
         return False
     for attribute, proto in zip(attributes.values(), original.attribute, strict=True):
-        if not is_same_attribute(attribute, proto, is_inline):
+        if not is_same_attribute(attribute, proto, stays):
             return False
     return True
 
 
-def original_attribute_name(node: ir.Node, attribute: ir.Attr) -> str:
+def outer_name(node: ir.Node, attribute: ir.Attr) -> str:
     """The name that an attribute has outside: that of a sparse constant's differs."""
     is_sparse = isinstance(attribute.value, SparseTensor) and node.op_type == "Constant" and not node.domain
-    return "sparse_value" if is_sparse else attribute.name
+    return SPARSE_VALUE if is_sparse else attribute.name
 
 
-def is_same_attribute(attribute: ir.Attr, original: onnx.AttributeProto, is_inline: bool) -> bool:
-    """Whether `original` may stand for the attribute; one that holds a graph is never the same, see `is_same_node`."""
+def is_same_attribute(attribute: ir.Attr, original: onnx.AttributeProto, stays: Stays) -> bool:
+    """Whether `original` may stand for the attribute. One that holds a graph is never the same."""
     kind, value = attribute.type, attribute.value
     if isinstance(value, SparseTensor):
         return value.origin is original.sparse_tensor
@@ -82,18 +90,21 @@ def is_same_attribute(attribute: ir.Attr, original: onnx.AttributeProto, is_inli
         return False
     same = _SAME.get(kind)
     if same is not None:
-        return bool(same(value, original))
+        return same(value, original)
     if kind is _Kind.TENSOR:
-        return _is_same_tensor(value, original.t, is_inline)
+        return _is_same_tensor(value, original.t, stays)
     if kind is _Kind.TENSORS:
         return len(value) == len(original.tensors) and all(
-            _is_same_tensor(tensor, proto, is_inline) for tensor, proto in zip(value, original.tensors, strict=True)
+            _is_same_tensor(tensor, proto, stays)
+            for tensor, proto in zip(value, original.tensors, strict=True)
         )
     return False
 
 
 def _is_same_float(value: float, other: float) -> bool:
-    return value == other and math.copysign(1, value) == math.copysign(1, other) or (value != value and other != other)
+    return (value == other and math.copysign(1, value) == math.copysign(1, other)) or (
+        math.isnan(value) and math.isnan(other)
+    )
 
 
 def _is_same_string(value: str | bytes, other: bytes) -> bool:
@@ -108,15 +119,15 @@ def _is_same_type(value: ir.TypeAndShape, proto: onnx.TypeProto) -> bool:
     )  # fmt: skip
 
 
-def _is_same_tensor(tensor: ir.TensorProtocol, proto: onnx.TensorProto, is_inline: bool) -> bool:
-    return is_stored_as(tensor, proto) and (is_inline or isinstance(tensor, ProtoTensor))
+def _is_same_tensor(tensor: ir.TensorProtocol, proto: onnx.TensorProto, stays: Stays) -> bool:
+    return is_stored_as(tensor, proto) and stays(tensor)
 
 
 def _are_all(same: Any, values: Sequence[Any], others: Sequence[Any]) -> bool:
     return len(values) == len(others) and all(map(same, values, others))
 
 
-_SAME = {
+_SAME: dict[ir.AttributeType, Callable[[Any, onnx.AttributeProto], bool]] = {
     _Kind.INT: lambda value, proto: value == proto.i,
     _Kind.INTS: lambda value, proto: list(value) == proto.ints,
     _Kind.FLOAT: lambda value, proto: _is_same_float(value, proto.f),

@@ -24,13 +24,13 @@ def effective_imports(entries: Iterable[onnx.OperatorSetIdProto], ir_version: in
 def restore_imports(
     target: Any, entries: Iterable[onnx.OperatorSetIdProto], imports: Mapping[str, int], ir_version: int
 ) -> None:
-    """Fills the repeated field `target` with `entries` as they stand, and with what `imports` has beyond them.
+    """Fills the repeated field `target` with `entries` as they stand, and what `imports` has beyond them.
 
     Args:
         target: The empty `opset_import` of a model or function.
         entries: The original's imports.
-        imports: The opset of each domain now. A changed version replaces all entries of its domain; a domain that is no
-            longer imported goes.
+        imports: The opset of each domain now. A changed version replaces all entries of its domain; a domain
+            that is no longer imported goes.
         ir_version: The model's IR version.
     """
     before = effective_imports(entries, ir_version)

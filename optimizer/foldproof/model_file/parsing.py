@@ -6,13 +6,16 @@ import stat
 from pathlib import Path
 
 import onnx
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from foldproof.errors import ModelError
 
 _SIGNATURES = (
     (b"version https://git-lfs", "It is a Git LFS pointer: fetch the model itself with `git lfs pull`"),
-    (b"PK\x03\x04", "It is a ZIP archive, perhaps a PyTorch checkpoint: unpack it, or export the model to ONNX"),
+    (
+        b"PK\x03\x04",
+        "It is a ZIP archive, perhaps a PyTorch checkpoint: unpack it, or export the model to ONNX",
+    ),
     (b"\x1f\x8b", "It is compressed: unpack it first"),
     (b"\x89HDF", "It is an HDF5 file, perhaps of Keras: export the model to ONNX"),
     (b"{", "It looks like JSON: only the binary form of ONNX is read"),
@@ -30,7 +33,8 @@ def parse(path: Path) -> onnx.ModelProto:
     if not data:
         raise ModelError(f"{path} is empty", hint="Download or export the model again")
     try:
-        proto = onnx.ModelProto.FromString(data)
+        proto = onnx.ModelProto()
+        proto.ParseFromString(data)
     except DecodeError as error:
         raise ModelError(f"{path} is not an ONNX model, or was cut short", hint=_guess(data)) from error
     if not proto.HasField("graph"):
@@ -49,7 +53,9 @@ def _contents(path: Path) -> bytes:
     except (FileNotFoundError, NotADirectoryError) as error:
         raise ModelError(f"there is no file {path}", hint="Check the path") from error
     except PermissionError as error:
-        raise ModelError(f"no permission to read {path}", hint="Change its mode, or copy it to a place of your own") from error
+        raise ModelError(
+            f"no permission to read {path}", hint="Change its mode, or copy it to a place of your own"
+        ) from error
     except (OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or error
         raise ModelError(f"{path} can't be read: {reason}", hint="Check the path and the disk") from error

@@ -1,12 +1,12 @@
-"""Copies of protobuf messages that leave some fields out, and stand-ins that replace some: no weights are copied."""
+"""Copies of protobuf messages without some fields, and views that replace some: no weights are copied."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from typing import Any
 
-from google.protobuf.message import Message
-from google.protobuf.unknown_fields import UnknownFieldSet
+from google.protobuf.message import Message  # type: ignore[import-untyped]
+from google.protobuf.unknown_fields import UnknownFieldSet  # type: ignore[import-untyped]
 
 _VARINT, _FIXED64, _LENGTH_DELIMITED, _GROUP, _GROUP_END, _FIXED32 = range(6)
 

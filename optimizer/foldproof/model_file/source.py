@@ -25,14 +25,15 @@ class Source:
     """A model as it was given: what is rewritten, and all that this form would lose.
 
     Attributes:
-        model: A fresh model that the caller may change freely: what was given is never changed. Its default domain is
-            always spelled `""`. Sparse initializers and constants are initializers and `value` attributes of the class
-            `SparseTensor`; values of a type that onnx_ir lacks (maps) have the type None.
+        model: A fresh model that the caller may change freely: what was given is never changed. Its default
+            domain is always spelled `""`. Sparse initializers and constants are initializers and `value`
+            attributes of the class `SparseTensor`; values of a type that onnx_ir lacks (maps) have the type
+            None.
         proto: The original, never changed; None where the source was an `onnx_ir.Model`.
         path: The file that it was read from, if any.
         data_files: The files that its external tensors lie in, whether they exist or not.
-        redeclared: Names of graph inputs and outputs whose declaration the caller changed on purpose (`--set-dim`). They
-            are written as `model` has them; all others exactly as they were given.
+        redeclared: Names of graph inputs and outputs whose declaration the caller changed on purpose
+            (`--set-dim`). They are written as `model` has them; all others exactly as they were given.
     """
 
     model: ir.Model
@@ -43,17 +44,20 @@ class Source:
 
 
 def read(path: str | os.PathLike[str]) -> Source:
-    """Reads a binary `.onnx` file. External data stays in its files, and is opened only where it is asked for.
+    """Reads a binary `.onnx` file.
+
+    External data stays in its files, which are opened only where elements are asked for.
 
     Raises:
-        ModelError: The file is missing, unreadable, empty, truncated or no ONNX model, or the model is invalid.
+        ModelError: The file is missing, unreadable, empty, truncated or no ONNX model, or the model is
+            invalid.
     """
     path = Path(path)
     return _load(parse(path), path)
 
 
 def from_proto(proto: onnx.ModelProto) -> Source:
-    """Takes a `ModelProto`. Neither changes nor copies it: the tensors of the new model refer to its messages.
+    """Takes a `ModelProto`, neither changed nor copied: the tensors of the new model refer to its messages.
 
     External data is looked for relative to the working directory, and only where it is asked for.
 
@@ -67,20 +71,23 @@ def from_ir(model: ir.Model) -> Source:
     """Takes a clone of an `onnx_ir.Model`. The elements of tensors are shared.
 
     Raises:
-        ModelError: The model can't be cloned: it reads values that are not its own, or its nodes are out of order.
+        ModelError: The model can't be cloned: it reads values that are not its own, or its nodes are out of
+            order.
     """
     try:
         with _gc_paused():
             clone = model.clone()
     except (RuntimeError, ValueError, TypeError, KeyError) as error:
         reason = f"the model can't be cloned: {root_cause(error)}"
-        raise ModelError(reason, hint="Each value that it reads must be defined in it, before it is read") from error
+        raise ModelError(
+            reason, hint="Each value that it reads must be defined in it, before it is read"
+        ) from error
     detach(clone)
     return Source(clone, data_files=_data_files(clone))
 
 
 def external_files(source: Source) -> list[Path]:
-    """The files that the input's external tensors lie in, whether they exist or not. None of them may be overwritten."""
+    """The files that the input's external tensors lie in, existing or not. No output may overwrite them."""
     return list(source.data_files)
 
 
@@ -91,12 +98,24 @@ def _load(proto: onnx.ModelProto, path: Path | None) -> Source:
             model = ir.serde.deserialize_model(readable_model(proto))
             adopt(model, proto, base_dir=path.parent if path else "")
     except UnicodeDecodeError as error:
-        raise ModelError(f"the name {error.object!r} is not UTF-8 text", hint="Export the model again") from error
+        raise ModelError(
+            f"the name {error.object!r} is not UTF-8 text", hint="Export the model again"
+        ) from error
     except RecursionError as error:
-        raise ModelError("its subgraphs are nested too deeply", hint="Flatten the model and export it again") from error
-    except (ir.serde.SerdeError, ValueError, TypeError, KeyError, NotImplementedError, AttributeError) as error:
+        raise ModelError(
+            "its subgraphs are nested too deeply", hint="Flatten the model and export it again"
+        ) from error
+    except (
+        ir.serde.SerdeError,
+        ValueError,
+        TypeError,
+        KeyError,
+        NotImplementedError,
+        AttributeError,
+    ) as error:
         raise blame(proto) or ModelError(
-            f"the model can't be read: {root_cause(error)}", hint="Check it with onnx.checker, or export it again"
+            f"the model can't be read: {root_cause(error)}",
+            hint="Check it with onnx.checker, or export it again",
         ) from error
     if not is_sorted:
         model.graph.sort()
@@ -110,7 +129,7 @@ def _data_files(model: ir.Model) -> tuple[Path, ...]:
 
 @contextlib.contextmanager
 def _gc_paused() -> Iterator[None]:
-    """Pauses garbage collection while many objects are made that all stay: to look at them takes a third of the time."""
+    """Pauses garbage collection while many objects are made that all stay: it takes a third of the time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

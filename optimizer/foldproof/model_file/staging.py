@@ -13,6 +13,7 @@ from typing import BinaryIO
 
 import onnx
 import onnx_ir as ir
+from google.protobuf.message import EncodeError  # type: ignore[import-untyped]
 
 from foldproof.errors import ModelError, UsageError
 from foldproof.model_file.adopting import tensors_of
@@ -25,9 +26,9 @@ PROTOBUF_LIMIT = (1 << 31) - 1
 
 
 class Staged:
-    """A model written under its final name to a temporary folder beside its destination: complete, and runnable there.
+    """A model under its final name in a temporary folder beside its destination.
 
-    As a context manager it discards what was not committed.
+    It is complete, and can be run there. As a context manager it discards what was not committed.
 
     Attributes:
         path: The staged model. Its data file, if it has one, lies beside it.
@@ -60,7 +61,7 @@ class Staged:
         with _cleaning_up(folder), _as_usage_error(self.destination):
             if self._data_name:
                 data = self.destination.with_name(self._data_name)
-                old = folder / "old"
+                old = folder / f"{self._data_name}.old"
                 if data.exists():
                     data.replace(old)
                 try:
@@ -83,15 +84,17 @@ class Staged:
     def __enter__(self) -> Staged:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.discard()
 
 
 def stage(model: ir.Model, source: Source, destination: str | os.PathLike[str]) -> Staged:
     """Writes the model to a temporary folder beside `destination`, which is not touched.
 
-    A model whose source has external data, or that would be over 2 GB, gets a data file `DESTINATION.data`; any other
-    is a single file.
+    A model whose source has external data, or that would be over 2 GB, gets a data file `DESTINATION.data`;
+    any other is a single file.
 
     Args:
         model: The model, made from `source`. It is not changed.
@@ -132,13 +135,19 @@ def _serialize(model: ir.Model, source: Source, data_name: str) -> tuple[bytes, 
     """The bytes of the model, and what goes to a data file, if there is to be one."""
     sizes = [(tensor.nbytes, isinstance(tensor, ir.ExternalTensor)) for tensor in tensors_of(model)]
     is_too_big = sum(size for size, is_external in sizes if not is_external) > PROTOBUF_LIMIT
-    data = DataFile(data_name, is_too_big) if is_too_big or any(is_external for _, is_external in sizes) else None
+    data = (
+        DataFile(data_name, is_too_big)
+        if is_too_big or any(is_external for _, is_external in sizes)
+        else None
+    )
     contents = _to_bytes(to_proto(model, source, data))
     if contents is None and not is_too_big:
         data = DataFile(data_name, takes_all=True)
         contents = _to_bytes(to_proto(model, source, data))
     if contents is None:
-        raise ModelError("the model has more than 2 GB besides its tensors", hint="ONNX files can't hold so much")
+        raise ModelError(
+            "the model has more than 2 GB besides its tensors", hint="ONNX files can't hold so much"
+        )
     return contents, data if data is not None and not data.is_empty else None
 
 
@@ -146,7 +155,7 @@ def _to_bytes(proto: onnx.ModelProto) -> bytes | None:
     """The serialized message, or None if it is over the limit."""
     try:
         contents = proto.SerializeToString()
-    except ValueError:  # protobuf's EncodeError, or how it says "too big"
+    except (EncodeError, ValueError):  # its ways of saying that it is too big
         return None
     return contents if len(contents) <= PROTOBUF_LIMIT else None
 

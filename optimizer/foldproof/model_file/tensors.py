@@ -13,24 +13,25 @@ import onnx_ir as ir
 
 from foldproof.errors import ModelError
 
+
 class ProtoTensor(ir.serde.TensorProtoTensor):
-    """A tensor stored in a `TensorProto` that belongs to someone else: renaming the tensor leaves the message alone."""
+    """A tensor in a `TensorProto` of someone else: renaming the tensor leaves the message alone."""
 
     __slots__ = ("_local_name", "origin")
 
     def __init__(self, origin: onnx.TensorProto) -> None:
         super().__init__(origin)
         self.origin = origin
-        self._local_name: str | None = origin.name
+        self._local_name = origin.name
 
     @property
-    def name(self) -> str | None:  # type: ignore[override]
-        """The name of the tensor."""
+    def name(self) -> str:
+        """The name of the tensor, `""` where it has none."""
         return self._local_name
 
     @name.setter
     def name(self, value: str | None) -> None:
-        self._local_name = value
+        self._local_name = value or ""
 
     @property
     def raw(self) -> onnx.TensorProto:
@@ -39,15 +40,16 @@ class ProtoTensor(ir.serde.TensorProtoTensor):
             return self.origin
         copy = onnx.TensorProto()
         copy.CopyFrom(self.origin)
-        copy.name = self._local_name or ""
+        copy.name = self._local_name
         return copy
 
 
 class SparseTensor(ir.LazyTensor):
-    """A tensor that is stored as its nonzero elements. It becomes dense only where its elements are asked for.
+    """A tensor that is stored as its nonzero elements, and dense only where its elements are asked for.
 
     Args:
-        origin: The ONNX form: `values` (1-D), `indices` (int64; linear `[nnz]`, or coordinates `[nnz, rank]`) and `dims`.
+        origin: The ONNX form: `values` (1-D), `indices` (int64; linear `[nnz]`, or coordinates `[nnz, rank]`)
+            and `dims`.
 
     Raises (where its elements are asked for):
         ModelError: The indices don't fit the dims, or their count differs from that of the values.
@@ -97,7 +99,8 @@ def _elements(proto: onnx.TensorProto) -> npt.NDArray[Any]:
 def is_stored_as(tensor: ir.TensorProtocol, proto: onnx.TensorProto) -> bool:
     """Whether the tensor is what `proto` holds, without reading weights.
 
-    A dense tensor says so itself. String and external tensors of onnx_ir don't, and are compared by what they say.
+    A dense tensor says so itself. String and external tensors of onnx_ir don't, and are compared by what they
+    say.
     """
     if isinstance(tensor, ProtoTensor):
         return tensor.origin is proto

@@ -1,7 +1,7 @@
 """What onnx_ir 1.1 is given to read: the model, seen without what it refuses or silently drops.
 
-Only the parts that it can't read are replaced, as views: nothing is copied. What is hidden here is put back when the model
-is serialized.
+Only the parts that it can't read are replaced, as views: nothing is copied. What is hidden here is put back
+when the model is serialized.
 """
 
 from __future__ import annotations
@@ -50,28 +50,30 @@ def readable_model(proto: onnx.ModelProto) -> Any:
 
 
 def readable_type(proto: onnx.TypeProto) -> onnx.TypeProto:
-    """The type, or an empty one where onnx_ir has no such type (maps, opaque types, and sequences of these)."""
+    """The type, or an empty one where onnx_ir has none for it (maps, opaque types, sequences of these)."""
     return proto if _is_representable(proto) else onnx.TypeProto()
 
 
-def _is_representable(proto: onnx.TypeProto) -> bool:
+def _is_representable(proto: onnx.TypeProto, is_element: bool = False) -> bool:
+    """Whether onnx_ir has the type. That of an element must be there, any other may be unset."""
     kind = proto.WhichOneof("value")
     if kind == "tensor_type" or kind == "sparse_tensor_type":
-        return getattr(proto, kind).elem_type in _DATA_TYPES
+        tensor = getattr(proto, kind)
+        return tensor.elem_type in _DATA_TYPES and (not is_element or tensor.HasField("elem_type"))
     if kind == "sequence_type" or kind == "optional_type":
-        element = getattr(proto, kind).elem_type
-        return element.WhichOneof("value") is not None and _is_representable(element)
-    return kind is None
+        return _is_representable(getattr(proto, kind).elem_type, is_element=True)
+    return kind is None and not is_element
 
 
 def _readable_graph(graph: onnx.GraphProto) -> Any:
     replaced: dict[str, Any] = {}
     _readable_values(graph, ("input", "output", "value_info"), replaced)
     _readable_nodes(graph, replaced)
-    if graph.sparse_initializer or any(not tensor.name for tensor in graph.initializer):
+    if graph.sparse_initializer or not all(tensor.name for tensor in graph.initializer):
         # Nothing can read an initializer without a name.
-        replaced["initializer"] = [tensor for tensor in graph.initializer if tensor.name]
-        replaced["initializer"] += [SparseStandIn(tensor) for tensor in graph.sparse_initializer]
+        dense = [tensor for tensor in graph.initializer if tensor.name]
+        sparse = [SparseStandIn(tensor) for tensor in graph.sparse_initializer if tensor.values.name]
+        replaced["initializer"] = [*dense, *sparse]
     return View(graph, **replaced) if replaced else graph
 
 
@@ -90,7 +92,8 @@ def _readable_values(owner: Any, fields: Iterable[str], replaced: dict[str, Any]
         values = getattr(owner, field)
         if not all(_is_representable(value.type) for value in values):
             replaced[field] = [
-                value if _is_representable(value.type) else View(value, type=onnx.TypeProto()) for value in values
+                value if _is_representable(value.type) else View(value, type=onnx.TypeProto())
+                for value in values
             ]
 
 
@@ -116,12 +119,21 @@ def _readable_attribute(attribute: onnx.AttributeProto, op_type: str) -> Any:
         return attribute if graph is attribute.g else View(attribute, g=graph)
     if kind == onnx.AttributeProto.GRAPHS:
         graphs = [_readable_graph(graph) for graph in attribute.graphs]
-        return View(attribute, graphs=graphs) if any(isinstance(graph, View) for graph in graphs) else attribute
+        return (
+            View(attribute, graphs=graphs) if any(isinstance(graph, View) for graph in graphs) else attribute
+        )
     if kind == onnx.AttributeProto.TYPE_PROTO:
         return attribute if _is_representable(attribute.tp) else View(attribute, tp=onnx.TypeProto())
     if kind == onnx.AttributeProto.TYPE_PROTOS:
         types = [readable_type(proto) for proto in attribute.type_protos]
-        return attribute if all(map(_is_representable, attribute.type_protos)) else View(attribute, type_protos=types)
+        return (
+            attribute
+            if all(map(_is_representable, attribute.type_protos))
+            else View(attribute, type_protos=types)
+        )
     if kind == _SPARSE and op_type == "Constant":
-        return View(attribute, name="value", type=onnx.AttributeProto.TENSOR, t=SparseStandIn(attribute.sparse_tensor))
-    return View(attribute, type=onnx.AttributeProto.UNDEFINED)  # a sparse attribute of an operator that we don't know
+        return View(
+            attribute, name="value", type=onnx.AttributeProto.TENSOR, t=SparseStandIn(attribute.sparse_tensor)
+        )
+    # A sparse attribute of an operator that we don't know: opaque.
+    return View(attribute, type=onnx.AttributeProto.UNDEFINED)

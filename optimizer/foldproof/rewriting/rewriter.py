@@ -142,6 +142,8 @@ class Rewriter:
         if isinstance(action, Remove):
             replacements: Sequence[ir.Value | None] = [None] * len(node.outputs)
         elif isinstance(action, Forward):
+            if self._is_only_a_name(node, action.values[0]):
+                return Reason("it gives an output of the graph its name")
             replacements = action.values
         elif isinstance(action, Constant):
             replacements = []
@@ -183,6 +185,7 @@ class Rewriter:
         built = action.build(builder)
         node.graph.insert_before(node, builder.nodes)
         for new in builder.nodes:
+            self._facts.order.place(new, node)
             new.metadata_props.update(node.metadata_props)
         return ([built] if isinstance(built, ir.Value) else built), builder.nodes
 
@@ -192,21 +195,34 @@ class Rewriter:
         self._enqueue(use.node for use in output.uses())
         graph = output.graph
         assert graph is not None
-        if output.is_graph_output() and not (value.graph is graph and value.name == output.name):
-            value = self._under_its_name(output, value, node, graph)
+        if output.is_graph_output():
+            if value.graph is not graph or value.name != output.name:
+                value = self._under_its_name(output, value, node, graph)
+            _declare_as(value, output)
         output.replace_all_uses_with(value, replace_graph_outputs=True)
 
     def _under_its_name(self, output: ir.Value, value: ir.Value, node: ir.Node, graph: ir.Graph) -> ir.Value:
         """A graph's output keeps its name: the new value takes it, or an Identity hands the value out under it."""
         name, output.name = output.name, self._names.fresh(f"{output.name}_replaced")
-        producer = value.producer()
-        free = producer is not None and producer.graph is graph and not value.is_graph_output()
-        if free and value.name not in self._keep:
+        if self._can_take_name(value, graph):
             value.name = name
             return value
-        identity = ir.Node("", "Identity", [value], outputs=[ir.Value(name=name, type=output.type, shape=output.shape)])
+        identity = ir.Node("", "Identity", [value], outputs=[ir.Value(name=name)])
         graph.insert_before(node, identity)
+        self._facts.order.place(identity, node)
         return identity.outputs[0]
+
+    def _is_only_a_name(self, node: ir.Node, value: ir.Value | None) -> bool:
+        """Whether a node is the Identity that hands a value out under a graph output's name, so that it has to stay."""
+        output = node.outputs[0]
+        if node.op_type != "Identity" or node.domain or not output.is_graph_output() or value is not node.inputs[0]:
+            return False
+        return value is None or not self._can_take_name(value, output.graph)
+
+    def _can_take_name(self, value: ir.Value, graph: ir.Graph | None) -> bool:
+        """Whether a value can become an output of a graph under another name: it is made there, and is none yet."""
+        maker = value.producer()
+        return maker is not None and maker.graph is graph and not value.is_graph_output() and maker.name not in self._keep
 
     def _discard(self, node: ir.Node) -> None:
         """Takes a node out of its graph, with all that its bodies read."""
@@ -273,6 +289,12 @@ class Rewriter:
                 dims = ", ".join(str(dim) for dim in fact.shape)
                 because.append(f"{value.name} has the shape [{dims}] by {fact.basis}")
         return {"added": added, "because": tuple(because)}
+
+
+def _declare_as(value: ir.Value, output: ir.Value) -> None:
+    """What the model declares of an output of a graph is part of the contract: it stays as it is written."""
+    value.type, value.shape, value.doc_string = output.type, output.shape, output.doc_string
+    value.metadata_props.update(output.metadata_props)
 
 
 def _place(node: ir.Node) -> str:

@@ -1,4 +1,4 @@
-"""Verification: the original and the optimized model, run at several bindings, and all that they hand out compared."""
+"""Verification: original and optimized model, run at several bindings, and all that they hand out compared."""
 
 from __future__ import annotations
 

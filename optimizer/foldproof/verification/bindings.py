@@ -1,8 +1,9 @@
 """Which bindings of the symbolic dims to try, and in which order.
 
-A binding is tried on the original first: where that fails, the contract does not admit it, and the next is tried. Nothing here knows what a
-model is for; the shapes of what people export do the rest: the first axis is mostly a batch, a cache's length and a sequence's add up
-to a mask's, images come in multiples of 8 to 64, and waveforms are long.
+A binding is tried on the original first: where that fails, the contract does not admit it, and the next is
+tried. Nothing here knows what a model is for; the shapes of what people export do the rest: the first axis is
+mostly a batch, a cache's length and a sequence's add up to a mask's, images come in multiples of 8 to 64, and
+waveforms are long.
 """
 
 from __future__ import annotations
@@ -10,37 +11,80 @@ from __future__ import annotations
 import dataclasses
 import heapq
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from .feeds import STYLES, Plan
+from .feeds import Override, Plan, Style
 from .hints import Hints
 from .repairs import repairs
 from .signature import Input, keys_of
 
 _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47)
 _EQUAL = (2, 3, 4, 8, 16, 32, 48, 64)
+_STEPS = (8, 32, 64)
 _LONG = (128, 256, 512, 1024, 4096, 16384)
+_STYLES: tuple[Style, ...] = ("mixed", "ones", "length", "zeros")
+# What each style after the first costs: as much as a binding that is rather unlikely.
+_STYLE_COST = 6
 
 
 @dataclasses.dataclass(frozen=True)
 class Goal:
-    """A kind of binding that verification wants at least one of.
+    """A kind of feed that verification wants at least one of.
 
     Attributes:
-        name: `ones`: all dims 1; `distinct`: none is 1, each its own number.
+        ones: Whether all dims are to be 1; else none is to be, and each is to have a number of its own.
+        words: What it is, for a person.
         values: Integers that inputs are pinned to, because the graph compares them with these.
+        override: Which initializers that are inputs too get values of their own.
+        absent: Whether optional inputs hold nothing.
         seed: The seed of the feeds.
-        override: Whether initializers that are inputs too get values of their own.
+        fresh: Whether dims are wanted at sizes that no earlier feed had.
+        attempts: How many plans to try at most.
+        required: Whether a person is to know where none is admitted.
     """
 
-    name: str
+    ones: bool
+    words: str
     values: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    override: Override = "no"
+    absent: bool = False
     seed: int = 0
-    override: bool = False
+    fresh: bool = True
+    attempts: int = 160
+    required: bool = True
+
+
+def goals(inputs: tuple[Input, ...], hints: Hints, seed: int) -> list[Goal]:
+    """What verification wants to see admitted, in this order."""
+    compared = {each.name: hints[each.name].values for each in inputs if each.name in hints}
+    first = {name: values[0] for name, values in compared.items() if values}
+    if keys_of(inputs) or any(_is_unranked(each) for each in inputs):
+        found = [Goal(True, "all dims 1", first, seed=seed)]
+        found.append(Goal(False, "dims other than 1, each its own number", first, seed=seed + 1))
+    else:
+        found = [
+            Goal(False, f"the static dims with seed {seed + more}", first, seed=seed + more)
+            for more in (0, 1)
+        ]
+    usual = dataclasses.replace(found[1], seed=seed + 2, fresh=False, attempts=24, required=False)
+    for name, values in compared.items():
+        for value in values[1:3]:
+            pinned = {**first, name: value}
+            found.append(dataclasses.replace(usual, words=f"{name} = {value}", values=pinned, required=True))
+        if values:
+            others = {other: value for other, value in first.items() if other != name}
+            words = f"{name} other than {' or '.join(map(str, values))}"
+            found.append(dataclasses.replace(usual, words=words, values=others))
+    if any(each.default is not None for each in inputs):
+        words = "other values of the initializers that are inputs"
+        found.append(dataclasses.replace(usual, words=words, override="all", required=True))
+    if any(each.kind == "optional" for each in inputs):
+        found.append(dataclasses.replace(usual, words="optional inputs that hold nothing", absent=True))
+    return found
 
 
 class Search:
-    """The plans for one goal, best first; it learns from each failure.
+    """The plans for one goal, best first; it learns from what happens to each.
 
     Args:
         inputs: The model's inputs.
@@ -49,20 +93,22 @@ class Search:
         known: A plan that was admitted for an earlier goal, to start from.
     """
 
-    def __init__(self, inputs: tuple[Input, ...], goal: Goal, hints: Hints, known: Plan | None = None) -> None:
+    def __init__(
+        self, inputs: tuple[Input, ...], goal: Goal, hints: Hints, known: Plan | None = None
+    ) -> None:
         self._inputs = inputs
         self._queue: list[tuple[int, int, Plan]] = []
-        self._seen: set[tuple[object, ...]] = set()
+        self._costs: dict[tuple[object, ...], int] = {}
         self._order = itertools.count()
-        self._cost: dict[tuple[object, ...], int] = {}
-        ranks = _rank_choices(inputs)
-        for rank_cost, chosen in ranks:
-            for cost, dims in _templates(inputs, goal, chosen, hints):
-                for style_cost, style in enumerate(STYLES):
-                    plan = Plan(dims, style, goal.values, None, chosen, goal.override, goal.seed)
-                    self._push(rank_cost + cost + 6 * style_cost, plan)
         if known is not None:
             self._start_from(known, goal)
+        for rank_cost, ranks in _rank_choices(inputs):
+            for cost, dims in _templates(inputs, goal, ranks, hints):
+                for step, style in enumerate(_STYLES):
+                    plan = Plan(dims, style, goal.values, None, ranks, goal.override, goal.absent, goal.seed)
+                    self._push(rank_cost + cost + _STYLE_COST * step, plan)
+                    if goal.override == "all":
+                        self._push(rank_cost + cost + 1, dataclasses.replace(plan, override="floats"))
 
     def __iter__(self) -> Iterator[Plan]:
         while self._queue:
@@ -70,43 +116,57 @@ class Search:
 
     def failed(self, plan: Plan, message: str) -> None:
         """Take note that the original fails at `plan`, and of what its message suggests."""
-        cost = self._cost[plan.key]
+        cost = self._costs[plan.key]
         for extra, other in repairs(plan, message, self._inputs):
             self._push(cost + 1 + extra, other)
 
+    def admitted(self, plan: Plan, stale: Iterable[str], meaningful: bool) -> None:
+        """Take note that the original runs at `plan`, which is not yet all that was wanted.
+
+        Args:
+            plan: The plan.
+            stale: The dims whose sizes other bindings had already.
+            meaningful: Whether the outputs have finite numbers.
+        """
+        if not meaningful:
+            self._push(0, dataclasses.replace(plan, style="positive"))
+            self._push(0, dataclasses.replace(plan, style="ones"))
+        for key in stale:
+            size = plan.dims[key]
+            for cost, other in enumerate((2 * size, size + 1, 3 * size, size + 32)):
+                self._push(cost, dataclasses.replace(plan, dims={**plan.dims, key: other}))
+
     def _start_from(self, known: Plan, goal: Goal) -> None:
-        """The same pins, style and cap as in a plan that was admitted, at the most likely dims of this goal."""
+        """The same pins, style and cap as in a plan that was admitted, at this goal's most likely dims."""
+        values = {
+            name: value for name, value in known.values.items() if name in goal.values or not goal.values
+        }
+        plan = dataclasses.replace(
+            known,
+            values={**values, **goal.values},
+            override=goal.override,
+            absent=goal.absent,
+            seed=goal.seed,
+        )
+        if not goal.fresh:
+            self._push(0, plan)
         for cost, dims in _templates(self._inputs, goal, known.ranks, {}):
             if cost <= 2:
-                plan = dataclasses.replace(known, dims=dims, seed=goal.seed, override=goal.override)
-                self._push(cost, dataclasses.replace(plan, values={**known.values, **goal.values}))
+                self._push(cost, dataclasses.replace(plan, dims=dims))
 
     def _push(self, cost: int, plan: Plan) -> None:
-        if plan.key in self._seen:
-            return
-        self._seen.add(plan.key)
-        self._cost[plan.key] = cost
-        heapq.heappush(self._queue, (cost, next(self._order), plan))
+        if plan.key not in self._costs:
+            self._costs[plan.key] = cost
+            heapq.heappush(self._queue, (cost, next(self._order), plan))
 
 
-def goals(inputs: tuple[Input, ...], hints: Hints, seed: int) -> list[Goal]:
-    """What verification wants to see admitted, in this order."""
-    compared = {each.name: hints[each.name].values for each in inputs if each.name in hints and hints[each.name].values}
-    first = {name: values[0] for name, values in compared.items()}
-    if keys_of(inputs) or any(each.dims is None and each.kind == "tensor" for each in inputs):
-        found = [Goal("ones", first, seed), Goal("distinct", first, seed + 1)]
-    else:
-        found = [Goal("static", first, seed), Goal("static", first, seed + 1)]
-    for name, values in compared.items():
-        found += [Goal(found[-1].name, {**first, name: value}, seed + 2) for value in values[1:3]]
-    if any(each.default is not None for each in inputs):
-        found.append(dataclasses.replace(found[1], seed=seed + 3, override=True))
-    return found
+def _is_unranked(each: Input) -> bool:
+    return each.kind == "tensor" and each.dims is None
 
 
 def _rank_choices(inputs: tuple[Input, ...]) -> list[tuple[int, dict[str, int]]]:
-    """The ranks to try for the inputs that declare none."""
-    unranked = [each.name for each in inputs if each.kind == "tensor" and each.dims is None]
+    """The ranks to try for the inputs that declare none, each with how unlikely it is."""
+    unranked = [each.name for each in inputs if _is_unranked(each)]
     if not unranked:
         return [(0, {})]
     return [(cost, dict.fromkeys(unranked, rank)) for cost, rank in enumerate((2, 1, 3, 4, 0, 5))]
@@ -132,44 +192,38 @@ def _keys(inputs: tuple[Input, ...], ranks: Mapping[str, int]) -> tuple[list[str
 def _templates(
     inputs: tuple[Input, ...], goal: Goal, ranks: Mapping[str, int], hints: Hints
 ) -> Iterator[tuple[int, dict[str, int]]]:
-    """Bindings with how unlikely each is."""
+    """Bindings, each with how unlikely it is."""
     leading, rest = _keys(inputs, ranks)
     keys = leading + rest
-    fixed = hints_for_dims(hints, keys)
-    ones = goal.name == "ones"
-    batch = 1 if ones else 2
-
-    def complete(dims: dict[str, int]) -> dict[str, int]:
-        return {**{key: dims.get(key, batch) for key in keys}, **fixed}
-
-    def numbers(count: int) -> Sequence[int]:
-        return [1] * count if ones else list(itertools.islice(itertools.cycle(_PRIMES), 1, count + 1))
-
     if not keys:
         yield 0, {}
         return
-    if ones:
-        yield 0, complete({})
-    else:
-        yield 0, complete(dict(zip(keys, itertools.cycle(_PRIMES))))
-    apart = dict(zip(rest, numbers(len(rest))))
+    fixed = _prescribed(hints, keys)
+    batch = 1 if goal.ones else 2
+
+    def complete(dims: Mapping[str, int]) -> dict[str, int]:
+        return {**dict.fromkeys(keys, batch), **dims, **fixed}
+
+    primes = itertools.cycle(_PRIMES)
+    yield 0, complete({} if goal.ones else {key: next(primes) for key in keys})
+    apart = {key: 1 if goal.ones else _PRIMES[1:][index % 14] for index, key in enumerate(rest)}
     yield 1, complete(apart)
     for target in rest:
         for one, other in itertools.combinations([key for key in rest if key != target], 2):
             yield 2, complete({**apart, target: apart[one] + apart[other]})
     for cost, number in enumerate(_EQUAL):
-        if not ones:
-            yield 3 + cost, dict.fromkeys(keys, number) | fixed
+        if not goal.ones:
+            yield 3 + cost, complete(dict.fromkeys(keys, number))
         yield 3 + cost, complete(dict.fromkeys(rest, number))
-    for step in (8, 32, 64):
+    for step in _STEPS:
         yield 6, complete({key: step * (index + 1) for index, key in enumerate(rest)})
-        yield 7, complete({key: step for key in rest[-1:]})
+        yield 7, complete(dict.fromkeys(rest[-1:], step))
     for cost, number in enumerate(_LONG):
         for key in rest or leading:
             yield 6 + cost, complete({key: number})
         yield 7 + cost, complete(dict.fromkeys(rest, number))
 
 
-def hints_for_dims(hints: Hints, keys: Sequence[str]) -> dict[str, int]:
+def _prescribed(hints: Hints, keys: Sequence[str]) -> dict[str, int]:
     """The dims that the graph's own weights prescribe."""
     return {key: hint.dims[key] for hint in hints.values() for key in keys if key in hint.dims}

@@ -1,8 +1,10 @@
 """Comparing what two models hand out: structure, dtypes, shapes and values.
 
-Integers, booleans and strings are compared exactly. Floats are compared bit for bit where only exact rules fired: NaN equals
-NaN, whatever its payload, and -0.0 differs from 0.0. Otherwise `a` and `b` may differ by `rtol * |a| + rtol / 10 * scale`, where `scale` is
-the largest finite magnitude of the original's output, at least one smallest normal number; NaN and infinities must still be the same. `rtol` is by the dtype, see `RTOL`.
+Integers, booleans and strings are compared exactly. Floats are compared bit for bit where only exact rules
+fired: NaN equals NaN, whatever its payload, and -0.0 differs from 0.0. Otherwise `a` and `b` may differ by
+`rtol * |a| + rtol / 10 * scale`, where `scale` is the largest finite magnitude of the original's output, at
+least one smallest normal number; NaN and infinities must still be the same. `rtol` is by the dtype, see
+`RTOL`.
 """
 
 from __future__ import annotations
@@ -43,12 +45,10 @@ class Comparison:
     Attributes:
         exact: Floats bit for bit; else by tolerance.
         values: Whether values are compared at all; else dtypes and shapes only.
-        shapes: Whether shapes are compared; else dtypes only.
     """
 
     exact: bool = True
     values: bool = True
-    shapes: bool = True
 
     def differences(self, name: str, original: Any, optimized: Any, errors: Errors) -> Iterator[Difference]:
         """What differs in one output.
@@ -63,16 +63,14 @@ class Comparison:
             yield from self._mappings(name, original, optimized, errors)
         elif isinstance(original, (list, tuple)) and isinstance(optimized, (list, tuple)):
             yield from self._sequences(name, original, optimized, errors)
-        elif original is None or optimized is None or isinstance(original, (dict, list, tuple)) != isinstance(
-            optimized, (dict, list, tuple)
-        ):
-            if original is not None or optimized is not None:
-                kinds = _kind_of(original), _kind_of(optimized)
-                yield _difference(name, "dtype", f"{kinds[0]} became {kinds[1]}", *kinds)
-        else:
+        elif (before := _kind_of(original)) != (after := _kind_of(optimized)):
+            yield _difference(name, "dtype", f"{before} became {after}", before, after)
+        elif original is not None:
             yield from self._arrays(name, np.asarray(original), np.asarray(optimized), errors)
 
-    def _mappings(self, name: str, a: dict[Any, Any], b: dict[Any, Any], errors: Errors) -> Iterator[Difference]:
+    def _mappings(
+        self, name: str, a: dict[Any, Any], b: dict[Any, Any], errors: Errors
+    ) -> Iterator[Difference]:
         if set(a) != set(b):
             keys = sorted(map(str, a)), sorted(map(str, b))
             yield _difference(name, "value" if len(a) == len(b) else "shape", "the keys differ", *keys)
@@ -80,12 +78,13 @@ class Comparison:
         for key in a:
             yield from self.differences(f"{name}[{key!r}]", a[key], b[key], errors)
 
-    def _sequences(self, name: str, a: Sequence[Any], b: Sequence[Any], errors: Errors) -> Iterator[Difference]:
+    def _sequences(
+        self, name: str, a: Sequence[Any], b: Sequence[Any], errors: Errors
+    ) -> Iterator[Difference]:
         if len(a) != len(b):
-            if self.shapes:
-                yield _difference(name, "shape", f"a sequence of {len(a)} became one of {len(b)}", len(a), len(b))
+            yield _difference(name, "shape", f"a sequence of {len(a)} became one of {len(b)}", len(a), len(b))
             return
-        for index, (one, other) in enumerate(zip(a, b)):
+        for index, (one, other) in enumerate(zip(a, b, strict=True)):
             yield from self.differences(f"{name}[{index}]", one, other, errors)
 
     def _arrays(self, name: str, a: np.ndarray, b: np.ndarray, errors: Errors) -> Iterator[Difference]:
@@ -94,8 +93,8 @@ class Comparison:
         if a.dtype != b.dtype:
             yield _difference(name, "dtype", f"{a.dtype} became {b.dtype}", str(a.dtype), str(b.dtype))
         elif a.shape != b.shape:
-            if self.shapes:
-                yield _difference(name, "shape", f"{list(a.shape)} became {list(b.shape)}", list(a.shape), list(b.shape))
+            before, after = list(a.shape), list(b.shape)
+            yield _difference(name, "shape", f"{before} became {after}", before, after)
         elif self.values:
             yield from self._values(name, a, b, errors)
 
@@ -137,7 +136,7 @@ def _is_text(array: np.ndarray) -> bool:
 
 
 def _is_float(dtype: np.dtype[Any]) -> bool:
-    """Whether a dtype rounds: numpy's floats and complex numbers, and `ml_dtypes`' floats (which numpy calls void)."""
+    """Whether a dtype rounds: floats and complex numbers; those of `ml_dtypes` are void to numpy."""
     return dtype.kind in "fc" or (dtype.kind == "V" and "float" in dtype.name)
 
 
@@ -147,7 +146,7 @@ def _same_bits(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     bits = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}[a.dtype.itemsize]
     same = np.ascontiguousarray(a).view(bits) == np.ascontiguousarray(b).view(bits)
     # ascontiguousarray makes a scalar 1-D.
-    return np.asarray(same).reshape(a.shape) | (np.isnan(a) & np.isnan(b))
+    return np.asarray(np.asarray(same).reshape(a.shape) | (np.isnan(a) & np.isnan(b)))
 
 
 def _close(a: np.ndarray, b: np.ndarray) -> np.ndarray:

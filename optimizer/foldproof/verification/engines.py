@@ -1,4 +1,4 @@
-"""What can run a model: onnxruntime, or the ONNX reference evaluator with our kernels, behind one small protocol."""
+"""What can run a model: onnxruntime, or the ONNX reference evaluator, behind one small protocol."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import importlib.util
 import pathlib
 import threading
 from collections.abc import Mapping
-from typing import Any, Protocol, Union
+from typing import Any, Protocol, TypeAlias
 
 import ml_dtypes
 import numpy as np
@@ -15,10 +15,11 @@ import onnx
 
 from ..errors import UnverifiedError
 
-Runnable = Union[onnx.ModelProto, pathlib.Path]
-Feeds = Mapping[str, Any]
+Runnable: TypeAlias = onnx.ModelProto | pathlib.Path
+Feeds: TypeAlias = Mapping[str, Any]
 
-# The element types that numpy lacks and onnxruntime's Python interface refuses, with the integers of the same width.
+# The element types that numpy lacks and onnxruntime's Python interface refuses, with the integers of the
+# same width.
 _NARROW: dict[int, tuple[Any, Any]] = {
     onnx.TensorProto.BFLOAT16: (ml_dtypes.bfloat16, np.uint16),
     onnx.TensorProto.FLOAT8E4M3FN: (ml_dtypes.float8_e4m3fn, np.uint8),
@@ -54,7 +55,7 @@ class Engine(Protocol):
         """The names of the outputs, in order."""
 
     def run(self, feeds: Feeds, seconds: float | None = None) -> list[Any]:
-        """All outputs, in order: numpy arrays (of `ml_dtypes` for the narrow types), lists, dictionaries or None.
+        """Run the model.
 
         Args:
             feeds: The inputs by name.
@@ -63,6 +64,9 @@ class Engine(Protocol):
         Raises:
             EngineError: The model fails at this feed.
             TimedOut: The time is over.
+
+        Returns:
+            All outputs, in order: numpy arrays (of `ml_dtypes` for the narrow types), lists, dictionaries or None.
         """
 
 
@@ -75,7 +79,8 @@ def require_onnxruntime() -> None:
     if importlib.util.find_spec("onnxruntime") is None:
         raise UnverifiedError(
             "onnxruntime is not installed, so nothing can run the model",
-            hint="Install foldproof[onnxruntime] (or foldproof[onnxruntime-gpu]), or go on without verification (--no-verify)",
+            hint="Install foldproof[onnxruntime] (or foldproof[onnxruntime-gpu]), "
+            "or go on without verification (--no-verify)",
         )
 
 
@@ -98,16 +103,21 @@ class OnnxRuntime:
         options.log_severity_level = 4
         options.use_deterministic_compute = True
         options.enable_mem_pattern = False  # It pays only where the shapes stay the same.
-        # Two or three sessions are alive at once: threads that spin while they wait would take the others' cores.
+        # A weight that folding makes constant would be packed, and a packed MatMul rounds differently.
+        options.add_session_config_entry("session.disable_prepacking", "1")
+        # Two or three sessions are alive at once: threads that spin while they wait would take the others'
+        # cores.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         if data_folder is not None:
-            options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(data_folder))
+            options.add_session_config_entry(
+                "session.model_external_initializers_file_folder_path", str(data_folder)
+            )
         self.name = f"onnxruntime {onnxruntime.__version__}"
         self._runtime = onnxruntime
         try:
             content = str(model) if isinstance(model, pathlib.Path) else model.SerializeToString()
             self._session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-        except Exception as error:  # noqa: BLE001 - the runtime raises a type of its own for each status, and others
+        except Exception as error:
             raise EngineError(str(error)) from error
         self.outputs = tuple(each.name for each in self._session.get_outputs())
         self._plain = not any(
@@ -129,7 +139,7 @@ class OnnxRuntime:
                 return list(self._session.run(None, dict(feeds), options))
             values = {name: self._to_runtime(value) for name, value in feeds.items()}
             return [_from_runtime(each) for each in self._session.run_with_ort_values(None, values, options)]
-        except Exception as error:  # noqa: BLE001 - as above
+        except Exception as error:
             raise (TimedOut if options.terminate else EngineError)(str(error)) from error
         finally:
             if stop is not None:
@@ -159,7 +169,9 @@ def _from_runtime(value: Any) -> Any:
 
 
 def load_engine(model: Runnable, data_folder: pathlib.Path | None = None) -> Engine:
-    """The engine that runs `model`: onnxruntime, or, where that lacks an operator or a type, the ONNX reference with our kernels.
+    """The engine that runs a model.
+
+    That is onnxruntime, or, where it lacks an operator or a type, the ONNX reference with our kernels.
 
     Args:
         model: A model, or the path of its file.

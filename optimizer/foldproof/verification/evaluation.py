@@ -1,7 +1,8 @@
-"""Evaluating the rest: `Size` and `Shape` nodes that could not be folded, computed by the reference kernels at each binding.
+"""Evaluating the rest: `Size` and `Shape` nodes that could not be folded, computed by the reference kernels.
 
-The runtime hands out what goes into each node and what comes out of it, in a session of its own, so that the comparison of the two models is not
-disturbed. The kernel computes the one from the other, and both must agree.
+The runtime hands out what goes into each node and what comes out of it, in a session of its own, so that
+the comparison of the two models is not disturbed. The kernel computes the one from the other, and both must
+agree.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ class Evaluator:
         EngineError: Nothing can load the instrumented model.
     """
 
-    def __init__(self, proto: onnx.ModelProto, probes: Sequence[Probe], folder: pathlib.Path | None = None) -> None:
+    def __init__(
+        self, proto: onnx.ModelProto, probes: Sequence[Probe], folder: pathlib.Path | None = None
+    ) -> None:
         self.proto = proto
         self.probes = probes
         self.folder = folder
@@ -77,18 +80,32 @@ class Evaluator:
                 raise
             self._load(tensors=False)  # Perhaps a tensor of a type that can't be handed out.
             values = self.engine.run(feeds, seconds)
-        by_name = dict(zip(self.engine.outputs, values))
+        by_name = dict(zip(self.engine.outputs, values, strict=True))
         reached: dict[Probe, list[Export]] = {}
         for each in self.exports:
             reached.setdefault(each.probe, []).append(each)
-        return [_evaluate(probe, reached[probe], by_name, dict(binding)) for probe in self.probes if probe in reached]
+        return [
+            _evaluate(probe, reached[probe], by_name, dict(binding))
+            for probe in self.probes
+            if probe in reached
+        ]
 
 
-def _evaluate(probe: Probe, exports: Sequence[Export], values: Mapping[str, Any], binding: dict[str, int]) -> Evaluation:
+def _evaluate(
+    probe: Probe, exports: Sequence[Export], values: Mapping[str, Any], binding: dict[str, int]
+) -> Evaluation:
     expected = [
-        _compute(probe, dims) for each in exports if each.part in ("data", "dims") for dims in _dims(each, values[each.name])
+        _compute(probe, dims)
+        for each in exports
+        if each.part in ("data", "dims")
+        for dims in _dims(each, values[each.name])
     ]
-    got = [each for export in exports if export.part in ("result", "lanes") for each in _results(export, values[export.name])]
+    got = [
+        each
+        for export in exports
+        if export.part in ("result", "lanes")
+        for each in _results(export, values[export.name])
+    ]
     several = len(expected) != 1 or len(got) != 1
     return Evaluation(
         output=probe.output,

@@ -1,7 +1,7 @@
 """The person's own inputs: `.npz` and `.npy` files.
 
-One `.npz` file is one feed, its keys are input names. The `NAME.npy` files of a folder make one feed together, and each subfolder
-that holds such files makes another.
+One `.npz` file is one feed, its keys are input names. The `NAME.npy` files of a folder make one feed
+together, and each subfolder that holds such files makes another.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ def read_feeds(folder: pathlib.Path, inputs: tuple[Input, ...]) -> list[tuple[st
         inputs: The model's inputs, which the feeds have to match.
 
     Raises:
-        UsageError: There is no such folder or no feed in it, a file can't be read, or a name, dtype or shape does not match.
+        UsageError: There is no such folder or no feed in it, a file can't be read, or a name, dtype or
+            shape does not match.
     """
     if not folder.is_dir():
         raise UsageError(f"{folder} is no folder", hint="--feeds takes a folder of .npz or .npy files")
@@ -38,7 +39,9 @@ def read_feeds(folder: pathlib.Path, inputs: tuple[Input, ...]) -> list[tuple[st
             with _read(archive) as content:
                 found.append((str(archive), {name: content[name] for name in content.files}))
     if not found:
-        raise UsageError(f"{folder} holds no .npz and no .npy file", hint=f"The model takes {_expected(inputs)}")
+        raise UsageError(
+            f"{folder} holds no .npz and no .npy file", hint=f"The model takes {_expected(inputs)}"
+        )
     return [(source, _checked(source, feed, inputs)) for source, feed in found]
 
 
@@ -46,7 +49,9 @@ def _read(path: pathlib.Path) -> Any:
     try:
         return np.load(path, allow_pickle=False)
     except (OSError, ValueError) as error:
-        raise UsageError(f"{path} can't be read: {error}", hint="Write it with numpy.save or numpy.savez") from error
+        raise UsageError(
+            f"{path} can't be read: {error}", hint="Write it with numpy.save or numpy.savez"
+        ) from error
 
 
 def _checked(source: str, feed: dict[str, Any], inputs: tuple[Input, ...]) -> dict[str, Any]:
@@ -64,7 +69,9 @@ def _fitted(source: str, declared: Input, value: np.ndarray) -> np.ndarray:
     """The array as the model takes it: strings as objects, the narrow float types by their bits."""
     hint = f"The model takes {_expected((declared,))}"
     if declared.kind != "tensor":
-        raise UsageError(f"{source}: input {declared.name!r} is no tensor, and .npy files hold only tensors", hint=hint)
+        raise UsageError(
+            f"{source}: input {declared.name!r} is no tensor, and .npy files hold only tensors", hint=hint
+        )
     if declared.element_type == onnx.TensorProto.STRING:
         if value.dtype.kind not in "US":
             raise UsageError(f"{source}: input {declared.name!r} is {value.dtype}, not text", hint=hint)
@@ -87,7 +94,11 @@ def _fitted(source: str, declared: Input, value: np.ndarray) -> np.ndarray:
 def _expected(inputs: tuple[Input, ...]) -> str:
     parts = []
     for each in inputs:
-        kind = helper.tensor_dtype_to_string(each.element_type).rpartition(".")[2].lower() if each.element_type else each.kind
+        kind = (
+            helper.tensor_dtype_to_string(each.element_type).rpartition(".")[2].lower()
+            if each.element_type
+            else each.kind
+        )
         dims = "" if each.dims is None else " [" + ", ".join(map(str, each.dims)) + "]"
         parts.append(f"{each.name} ({kind}{dims})")
     return ", ".join(parts) or "no input"

@@ -6,7 +6,7 @@ import dataclasses
 import math
 import zlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import onnx
@@ -19,6 +19,16 @@ from .signature import Input
 MAX_BYTES = 256 * 2**20
 _WORDS = ("a", "b", "c", "monday", "Tuesday", "x y", "", "é")
 
+Style = Literal["mixed", "ones", "length", "zeros", "positive"]
+"""How values are chosen of which nothing is known.
+
+`mixed`: floats around zero; integers small and nonnegative, masks of zeros and ones that begin with one.
+`ones`, `zeros`: all integers and booleans are that. `length`: all integers are the largest dim of the binding.
+`positive`: as `mixed`, with floats above zero.
+"""
+Override = Literal["no", "floats", "all"]
+"""Which of the initializers that are inputs too get values of their own."""
+
 
 class TooLarge(Exception):
     """A feed that would take more than `MAX_BYTES`."""
@@ -30,39 +40,29 @@ class Plan:
 
     Attributes:
         dims: The binding.
-        style: How integers and booleans that nothing is known of are chosen, see `STYLES`.
+        style: How values are chosen of which nothing is known.
         values: Integers that are pinned, by input.
         cap: No integer is above this.
         ranks: The ranks of inputs that declare none.
-        override: Whether initializers that are inputs too get values of their own.
+        override: Which initializers that are inputs too get values of their own.
+        absent: Whether optional inputs hold nothing.
         seed: The seed.
     """
 
     dims: Mapping[str, int]
-    style: str = "mixed"
+    style: Style = "mixed"
     values: Mapping[str, int] = dataclasses.field(default_factory=dict)
     cap: int | None = None
     ranks: Mapping[str, int] = dataclasses.field(default_factory=dict)
-    override: bool = False
+    override: Override = "no"
+    absent: bool = False
     seed: int = 0
 
     @property
     def key(self) -> tuple[object, ...]:
         """Equal for equal plans."""
-        return (
-            tuple(sorted(self.dims.items())),
-            self.style,
-            tuple(sorted(self.values.items())),
-            self.cap,
-            tuple(sorted(self.ranks.items())),
-            self.override,
-            self.seed,
-        )
-
-
-# mixed: small and nonnegative, masks of zeros and ones that begin with one. length: the largest dim of the binding. total: the sum of all its
-# dims but the smallest.
-STYLES = ("mixed", "ones", "length", "zeros")
+        pairs = (tuple(sorted(each.items())) for each in (self.dims, self.values, self.ranks))
+        return (*pairs, self.style, self.cap, self.override, self.absent, self.seed)
 
 
 def make_feeds(inputs: tuple[Input, ...], plan: Plan, hints: Hints) -> dict[str, Any]:
@@ -75,13 +75,20 @@ def make_feeds(inputs: tuple[Input, ...], plan: Plan, hints: Hints) -> dict[str,
     feeds: dict[str, Any] = {}
     budget = MAX_BYTES
     for each in inputs:
-        if each.default is not None and not plan.override:
+        if each.default is not None and not _is_overridden(each.default, plan.override):
             continue
         rng = np.random.default_rng([plan.seed, zlib.crc32(each.name.encode())])
         maker = _Maker(plan, hints.get(each.name, NO_HINT), rng, budget)
         feeds[each.name] = maker.make(each, each.name)
         budget = maker.budget
     return feeds
+
+
+def _is_overridden(default: onnx.TensorProto, override: Override) -> bool:
+    if default.data_location == onnx.TensorProto.EXTERNAL:
+        return False
+    floats = (onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE, onnx.TensorProto.FLOAT16)
+    return override == "all" or (override == "floats" and default.data_type in floats)
 
 
 class _Maker:
@@ -95,17 +102,16 @@ class _Maker:
 
     def make(self, each: Input, name: str) -> Any:
         if each.default is not None:
-            return self._variant(numpy_helper.to_array(each.default))
+            return self.variant(numpy_helper.to_array(each.default))
         if each.kind == "sequence" and each.inner is not None:
             return [self.make(each.inner, name) for _ in range(2)]
         if each.kind == "optional" and each.inner is not None:
-            return self.make(each.inner, name)
+            return None if self.plan.absent else self.make(each.inner, name)
         if each.kind == "map":
-            return self._map(each)
+            return self.map(each)
         if each.kind != "tensor":
             raise NotImplementedError(f"no value can be made up for input {name!r}")
-        dtype = helper.tensor_dtype_to_np_dtype(each.element_type)
-        return self.tensor(dtype, self.dims(each, name), each.element_type == onnx.TensorProto.STRING, name)
+        return self.tensor(each.element_type, self.dims(each, name), name)
 
     def dims(self, each: Input, name: str) -> tuple[int, ...]:
         if each.dims is None:
@@ -113,62 +119,70 @@ class _Maker:
             return tuple(self.plan.dims.get(f"{name}:{axis}", 2) for axis in range(rank))
         return tuple(self.plan.dims[dim] if isinstance(dim, str) else dim for dim in each.dims)
 
-    def tensor(self, dtype: np.dtype[Any], dims: tuple[int, ...], text: bool, name: str) -> np.ndarray:
+    def tensor(self, element_type: int, dims: tuple[int, ...], name: str) -> np.ndarray:
+        dtype = np.dtype(helper.tensor_dtype_to_np_dtype(element_type))
         self.budget -= math.prod(dims) * dtype.itemsize
         if self.budget < 0:
-            raise TooLarge(f"input {name!r} of shape {list(dims)}")
-        if text:
+            raise TooLarge(f"input {name!r} of shape {list(dims)} is too large to be made up")
+        if element_type == onnx.TensorProto.STRING:
             words = [_WORDS[each] for each in self.rng.integers(0, len(_WORDS), math.prod(dims))]
             return np.array(words, object).reshape(dims)
         if dtype.kind == "b":
-            return self._booleans(dims)
+            return self.booleans(dims)
         if dtype.kind in "iu":
-            return self._integers(dims, name).astype(dtype)
+            return self.integers(dims, name).astype(dtype)
         if dtype.kind == "c":
             parts = self.rng.standard_normal((2, *dims))
             return np.asarray(parts[0] + 1j * parts[1]).astype(dtype)
-        if dtype.kind == "V" and "int" in dtype.name:
+        if dtype.kind == "V" and "int" in dtype.name:  # int4, int2 and the like, by ml_dtypes
             return self.rng.integers(0, 2, dims).astype(dtype)
         if self.hint.whole:
-            return self._integers(dims, name).astype(dtype)
-        values = self.rng.standard_normal(dims)
-        return np.asarray(np.abs(values) if self.hint.positive else values).astype(dtype)
+            return self.integers(dims, name).astype(dtype)
+        return self.floats(dims).astype(dtype)
 
-    def _booleans(self, dims: tuple[int, ...]) -> np.ndarray:
+    def floats(self, dims: tuple[int, ...]) -> np.ndarray:
+        values = np.asarray(self.rng.standard_normal(dims))
+        return np.abs(values) if self.hint.positive or self.plan.style == "positive" else values
+
+    def booleans(self, dims: tuple[int, ...]) -> np.ndarray:
         style = self.plan.style
         if style in ("ones", "zeros"):
             return np.full(dims, style == "ones")
-        values = self.rng.integers(0, 2, dims).astype(bool)
-        return _begin_with(values, True)
+        return _begin_with(np.asarray(self.rng.integers(0, 2, dims), bool), True)
 
-    def _integers(self, dims: tuple[int, ...], name: str) -> np.ndarray:
+    def integers(self, dims: tuple[int, ...], name: str) -> np.ndarray:
         if name in self.plan.values:
             return np.full(dims, self.plan.values[name], np.int64)
         low, high = self.hint.low, self.hint.high
         style = self.plan.style
         if high is not None:
-            values = self.rng.integers(min(low, high - 1), high, dims)
+            values = np.asarray(self.rng.integers(min(low, high - 1), high, dims))
         elif style == "length":
             values = np.full(dims, max(self.plan.dims.values(), default=1))
         elif style in ("ones", "zeros"):
             values = np.full(dims, int(style == "ones"))
         elif len(dims) > 1:
-            values = _begin_with(self.rng.integers(0, 2, dims), 1)
+            values = _begin_with(np.asarray(self.rng.integers(0, 2, dims)), 1)
         else:
-            values = self.rng.integers(1, 4, dims)
+            values = np.asarray(self.rng.integers(1, 4, dims))
         return np.minimum(values, self.plan.cap) if self.plan.cap is not None else values
 
-    def _map(self, each: Input) -> dict[Any, Any]:
-        dtype = helper.tensor_dtype_to_np_dtype(each.element_type)
-        text = each.key_type == onnx.TensorProto.STRING
-        keys: tuple[Any, ...] = _WORDS[:3] if text else (0, 1, 2)
-        values = [self.tensor(dtype, (), each.element_type == onnx.TensorProto.STRING, each.name) for _ in keys]
-        return dict(zip(keys, (value.item() for value in values)))
+    def map(self, each: Input) -> dict[Any, Any]:
+        keys: tuple[Any, ...] = _WORDS[:3] if each.key_type == onnx.TensorProto.STRING else (0, 1, 2)
+        return {key: self.tensor(each.element_type, (), each.name).item() for key in keys}
 
-    def _variant(self, default: np.ndarray) -> np.ndarray:
-        """Another value for an initializer that a caller may override: the same elements, in another order."""
-        flat = default.reshape(-1)
-        return self.rng.permutation(flat).reshape(default.shape)
+    def variant(self, default: np.ndarray) -> np.ndarray:
+        """Another value for an initializer that a caller may override: its elements in another order.
+
+        Floats are made a little larger as well, and a single integer is made one more, so that it is another
+        value also where all elements are the same.
+        """
+        values = self.rng.permutation(default.reshape(-1)).reshape(default.shape)
+        if values.dtype.kind == "f":
+            return (values * 1.25).astype(values.dtype)
+        if values.dtype.kind in "iu" and values.size == 1:
+            return (values + 1).astype(values.dtype)
+        return values
 
 
 def _begin_with(values: np.ndarray, first: Any) -> np.ndarray:

@@ -1,8 +1,8 @@
 """What the graph does with its inputs, so that made-up values make sense to it.
 
-This is where verification keeps its knowledge of operators: an integer that picks a row of a table must be below the number of rows, one that is
-compared with 16000 should be 16000 once, a logarithm wants positive numbers. It is a light look at the structure, not a proof: a hint
-only decides what is tried first.
+This is where verification keeps its knowledge of operators: an integer that picks a row of a table must be
+below the number of rows, one that is compared with 16000 should be 16000 once, a logarithm wants positive
+numbers. It is a light look at the structure, not a proof: a hint only decides what is tried first.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from onnx import numpy_helper
 from .protos import attribute_of, bodies, canonical
 from .signature import Input
 
-# Operators whose first output holds the same values as their first input, in another shape or type, or some of them.
+# Operators whose first output holds the same values as their first input, in another shape or type, or some
+# of them.
 _SAME_VALUES = {
-    "Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Transpose", "Expand", "Tile", "Slice", "Clip",
-    "Pad", "Split", "ReduceMax", "ReduceMin", "Gather", "GatherND", "GatherElements", "Dropout", "CastLike", "Abs",
+    "Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Transpose", "Expand", "Tile",
+    "Slice", "Clip", "Pad", "Split", "ReduceMax", "ReduceMin", "Gather", "GatherND", "GatherElements",
+    "Dropout", "CastLike", "Abs",
 }  # fmt: skip
 # Operators of which each output holds values of any input.
 _MIX_VALUES = {"Concat", "Max", "Min", "Where", "SequenceConstruct", "ConcatFromSequence", "SequenceAt"}
@@ -65,7 +67,9 @@ def find_hints(proto: onnx.ModelProto, inputs: tuple[Input, ...]) -> Hints:
         inputs: Its inputs.
     """
     finder = _Finder(proto, inputs)
-    finder.walk(proto.graph.node, {each.name: {(each.name, 0)} for each in inputs}, finder.tables(proto.graph))
+    finder.walk(
+        proto.graph.node, {each.name: {(each.name, 0)} for each in inputs}, finder.tables(proto.graph)
+    )
     return finder.hints
 
 
@@ -114,7 +118,9 @@ class _Finder:
             if table is not None:
                 tables[node.output[0]] = table
 
-    def call(self, node: onnx.NodeProto, function: onnx.FunctionProto, flows: _Flows, tables: _Tables) -> None:
+    def call(
+        self, node: onnx.NodeProto, function: onnx.FunctionProto, flows: _Flows, tables: _Tables
+    ) -> None:
         if self.depth > 8:
             return
         pairs = list(zip(function.input, node.input))
@@ -229,7 +235,8 @@ class _Finder:
             self.update(name, dims={**known, str(declared[axis]): count})
 
     def update(self, name: str, **changes: object) -> None:
-        self.hints[name] = dataclasses.replace(self.hints.get(name, NO_HINT), **changes)  # type: ignore[arg-type]
+        known = self.hints.get(name, NO_HINT)
+        self.hints[name] = dataclasses.replace(known, **changes)  # type: ignore[arg-type]
 
     @staticmethod
     def integer(table: onnx.TensorProto | None) -> int | None:

@@ -1,9 +1,10 @@
 """Making a model hand out what goes into its `Size` and `Shape` nodes, and what comes out of them.
 
-In the main graph that is easy: the tensor and the result become graph outputs. A node in a body is threaded outwards: through
-an `If` as one more output of both branches (the other branch hands out a marker), through a `Loop` or `Scan` as one
-more scan output, through a call of a model-local function as one more output of function and call. From there only integers come out: the result, and
-the dims of the input padded to `LANES` so that they can be stacked whatever the rank.
+In the main graph that is easy: the tensor and the result become graph outputs. A node in a body is threaded
+outwards: through an `If` as one more output of both branches (the other branch hands out a marker), through
+a `Loop` or `Scan` as one more scan output, through a call of a model-local function as one more output of
+function and call. From there only integers come out: the result, and the dims of the input padded to
+`LANES` so that they can be stacked whatever the rank.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from onnx import helper, numpy_helper
 
 from .protos import FunctionKey, bodies, canonical, label, opsets_of, reads_of
 
-# Padded dims: as many as any runtime's rank, and what stands for "no dim" and for "this branch was not taken".
+# Padded dims: as many as any runtime's rank, and what stands for "no dim" and for "this branch was not
+# taken".
 LANES = 16
 PAD = -2
 NOT_EXECUTED = -1
@@ -61,7 +63,8 @@ class Export:
     Attributes:
         name: The graph output.
         probe: What it belongs to.
-        part: `data`: the tensor that the node reads; `dims`: its padded dims; `result`: the node's result; `lanes`: that result padded.
+        part: `data`: the tensor that the node reads; `dims`: its padded dims; `result`: the node's result;
+            `lanes`: that result padded.
         loops: How many axes of iterations come first.
     """
 
@@ -83,27 +86,50 @@ def find_probes(proto: onnx.ModelProto) -> list[Probe]:
 
 
 def _find(
-    nodes: Sequence[onnx.NodeProto], version: int, function: FunctionKey | None, path: tuple[Step, ...], place: str
+    nodes: Sequence[onnx.NodeProto],
+    version: int,
+    function: FunctionKey | None,
+    path: tuple[Step, ...],
+    place: str,
 ) -> Iterator[Probe]:
     for index, node in enumerate(nodes):
-        if node.op_type in ("Size", "Shape") and not canonical(node.domain) and node.output and len(node.input) == 1:
+        if (
+            node.op_type in ("Size", "Shape")
+            and not canonical(node.domain)
+            and node.output
+            and len(node.input) == 1
+        ):
             ends = {each.name: each.i for each in node.attribute if each.name in ("start", "end")}
-            yield Probe(node.op_type, node.output[0], place, function, path, index, version, ends.get("start", 0), ends.get("end"))
+            yield Probe(
+                node.op_type,
+                node.output[0],
+                place,
+                function,
+                path,
+                index,
+                version,
+                ends.get("start", 0),
+                ends.get("end"),
+            )
         for name, body in bodies(node):
             inner = f"{place}/{label(node)}/{name}" if place else f"{label(node)}/{name}"
             yield from _find(body.node, version, function, (*path, (index, name)), inner)
 
 
-def instrument(proto: onnx.ModelProto, probes: Sequence[Probe], tensors: bool = True) -> tuple[onnx.ModelProto, list[Export]]:
+def instrument(
+    proto: onnx.ModelProto, probes: Sequence[Probe], tensors: bool = True
+) -> tuple[onnx.ModelProto, list[Export]]:
     """A model that computes only what the probes need, and hands it out instead of the outputs of `proto`.
 
     Args:
         proto: The model; it is not changed. Of its weights only those are copied that the probes need.
         probes: Some of `find_probes(proto)`.
-        tensors: In the main graph, hand out the tensors themselves; else their dims, as a runtime's `Shape` gives them.
+        tensors: In the main graph, hand out the tensors themselves; else their dims, as a runtime's `Shape`
+            gives them.
 
     Returns:
-        The model, and its outputs. A probe that can't be reached (in the body of an unknown operator, in a function that nothing calls) has none.
+        The model, and its outputs. A probe that can't be reached (in the body of an unknown operator, in a
+        function that nothing calls) has none.
     """
     copy = onnx.ModelProto()
     for field, value in proto.ListFields():
@@ -151,9 +177,15 @@ def _prune(copy: onnx.ModelProto, proto: onnx.ModelProto, names: Iterable[str]) 
     # A feed may name an initializer that is an input too: those stay.
     overridable = {each.name for each in proto.graph.input} if proto.ir_version >= 4 else set()
     weights = {each.name for each in proto.graph.initializer}
-    copy.graph.initializer.extend(each for each in proto.graph.initializer if each.name in needed | overridable)
-    copy.graph.sparse_initializer.extend(each for each in proto.graph.sparse_initializer if each.values.name in needed)
-    inputs = [each for each in copy.graph.input if each.name not in weights or each.name in needed | overridable]
+    copy.graph.initializer.extend(
+        each for each in proto.graph.initializer if each.name in needed | overridable
+    )
+    copy.graph.sparse_initializer.extend(
+        each for each in proto.graph.sparse_initializer if each.values.name in needed
+    )
+    inputs = [
+        each for each in copy.graph.input if each.name not in weights or each.name in needed | overridable
+    ]
     del copy.graph.input[:]
     copy.graph.input.extend(inputs)
 
@@ -171,7 +203,9 @@ class _Threader:
         self.done: dict[FunctionKey, tuple[list[Export], int]] = {}
         self.count = 0
         content = model.SerializeToString()
-        self.prefix = next(name for name in (f"probed{n}_" for n in itertools.count()) if name.encode() not in content)
+        self.prefix = next(
+            name for name in (f"probed{n}_" for n in itertools.count()) if name.encode() not in content
+        )
 
     def run(self) -> list[Export]:
         return self.scope(self.model.graph.node, None, (), self.tensors)
@@ -181,7 +215,11 @@ class _Threader:
         return f"{self.prefix}{self.count}"
 
     def scope(
-        self, nodes: MutableSequence[onnx.NodeProto], function: FunctionKey | None, path: tuple[Step, ...], top: bool
+        self,
+        nodes: MutableSequence[onnx.NodeProto],
+        function: FunctionKey | None,
+        path: tuple[Step, ...],
+        top: bool,
     ) -> list[Export]:
         """Instrument a list of nodes.
 
@@ -205,14 +243,17 @@ class _Threader:
                 exports += self.called(node, key)
                 continue
             inner = {
-                name: (body, self.scope(body.node, function, (*path, (index, name)), False)) for name, body in bodies(node)
+                name: (body, self.scope(body.node, function, (*path, (index, name)), False))
+                for name, body in bodies(node)
             }
             if any(found for _, found in inner.values()):
                 exports += self.thread(node, inner)
         nodes.extend(added)
         return exports
 
-    def probe(self, node: onnx.NodeProto, probe: Probe, added: list[onnx.NodeProto], top: bool) -> list[Export]:
+    def probe(
+        self, node: onnx.NodeProto, probe: Probe, added: list[onnx.NodeProto], top: bool
+    ) -> list[Export]:
         data, result = node.input[0], node.output[0]
         if top:
             return [Export(data, probe, "data"), Export(result, probe, "result")]
@@ -251,7 +292,9 @@ class _Threader:
             self.done[key] = (exports, declared)
         return self.outputs(node, *self.done[key])
 
-    def thread(self, node: onnx.NodeProto, inner: dict[str, tuple[onnx.GraphProto, list[Export]]]) -> list[Export]:
+    def thread(
+        self, node: onnx.NodeProto, inner: dict[str, tuple[onnx.GraphProto, list[Export]]]
+    ) -> list[Export]:
         """What a node with bodies hands out of them."""
         if canonical(node.domain) or node.op_type not in ("If", "Loop", "Scan"):
             return []

@@ -40,7 +40,7 @@ def load_proto(model: onnx.ModelProto | pathlib.Path) -> onnx.ModelProto:
         return model
     try:
         return onnx.load(str(model), load_external_data=False)
-    except Exception as error:  # noqa: BLE001 - protobuf and the file system raise many types
+    except Exception as error:
         raise ModelError(f"{model} can't be read: {error}", hint="Is it an ONNX model?") from error
 
 
@@ -69,7 +69,7 @@ def bodies(node: onnx.NodeProto) -> Iterator[tuple[str, onnx.GraphProto]]:
 
 
 def scopes(proto: onnx.ModelProto) -> Iterator[Scope]:
-    """All scopes of a model: the main graph, the functions, and after each the bodies that it holds at any depth."""
+    """All scopes of a model: the main graph, the functions, and after each the bodies in it at any depth."""
     main = opsets_of(proto.opset_import)
     yield from _scopes(list(proto.graph.node), proto.graph, main, "")
     for function in proto.functions:

@@ -1,7 +1,8 @@
 """Random operators: which a model has, and which outputs they reach.
 
-A new session of onnxruntime restarts its unseeded random operators from the same seed, but each by its place in the model. So where a
-rewrite takes a node away, the operators behind it give other numbers, and values that they reach can't be compared.
+A new session of onnxruntime restarts its unseeded random operators from the same seed, but each by its
+place in the model. So where a rewrite takes a node away, the operators behind it give other numbers, and
+values that they reach can't be compared.
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ def _draws(node: onnx.NodeProto) -> bool:
     if canonical(node.domain):
         return node.op_type in _RANDOM_CONTRIBUTED
     if node.op_type == "Dropout":
-        # From opset 12 on the third input says whether this is training; 7 to 11 never drop; before, `is_test` (default 0) says.
+        # From opset 12 on the third input says whether this is training; 7 to 11 never drop; before,
+        # `is_test` (default 0) says.
         if len(node.input) > 2 and node.input[2]:
             return True
         return attribute_of(node, "is_test") is not None and not _int(node, "is_test")

@@ -16,6 +16,7 @@ from .. import kernels
 from .engines import EngineError, Feeds, Runnable, TimedOut
 from .protos import Scope, attribute_of, load_proto, scopes
 
+
 class Reference:
     """The reference evaluator, loaded with a model.
 
@@ -44,7 +45,7 @@ class Reference:
                 onnx.load_external_data_for_model(copy, str(folder))
                 proto = copy
             self._evaluator = _evaluator(proto)
-        except Exception as error:  # noqa: BLE001 - the evaluator raises whatever its operators raise
+        except Exception as error:
             raise EngineError(f"the ONNX reference can't load it: {error}") from error
 
     def run(self, feeds: Feeds, seconds: float | None = None) -> list[Any]:
@@ -57,14 +58,15 @@ class Reference:
             return list(self._evaluator.run(None, dict(feeds)))
         except TimedOut:
             raise
-        except Exception as error:  # noqa: BLE001 - as above
+        except Exception as error:
             raise EngineError(f"{type(error).__name__}: {error}") from error
 
 
 def distrust(proto: onnx.ModelProto) -> Iterator[str]:
     """Why the reference evaluator's word is not to be taken for a model: what it is known to compute wrongly.
 
-    `Shape` with `end` below `-rank` is wrong too; our kernel takes its place in the main graph and bodies, but not in functions.
+    `Shape` with `end` below `-rank` is wrong too; our kernel takes its place in the main graph and bodies,
+    but not in functions.
     """
     if any(each.domain == "ai.onnx" for each in proto.opset_import):
         yield "the domain spelled ai.onnx"

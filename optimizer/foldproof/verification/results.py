@@ -39,10 +39,10 @@ class Difference:
     """One output at which the optimized model differs from the original.
 
     Attributes:
-        output: The output's name; `output[2]` or `output['key']` for an element of a sequence or map. `""` where the model as a
-            whole is meant.
-        kind: `value`, `shape`, `dtype`, `raised` (the optimized model failed where the original ran) or `missing`
-            (an output or input that only one of the two has).
+        output: The output's name; `output[2]` or `output['key']` for an element of a sequence or map. `""`
+            where the model as a whole is meant.
+        kind: `value`, `shape`, `dtype`, `raised` (the optimized model failed where the original ran) or
+            `missing` (an output or input that only one of the two has).
         detail: What differs, as a sentence.
         binding: The binding at which it showed.
         index: The first index that differs, where `kind` is `value`.
@@ -80,14 +80,16 @@ class NotAdmitted:
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
-    """A `Size` or `Shape` that is left in the optimized model, computed by the reference kernel at one binding.
+    """A `Size` or `Shape` that is left in the optimized model, computed by the reference kernel at one
+    binding.
 
     Attributes:
         output: The name of the node's output.
         op_type: `Size` or `Shape`.
         place: Where the node is, from the outside in, such as `If_3/then_branch`; `""` in the main graph.
         binding: The binding.
-        expected: What the kernel computed; a list where the node ran several times (in a loop, in a function), None where it did not run.
+        expected: What the kernel computed; a list where the node ran several times (in a loop, in a
+            function), None where it did not run.
         got: What the runtime handed out, in the same form.
         agrees: Whether both are equal.
         executed: Whether the node ran at all (the branch was taken, the loop had an iteration).
@@ -108,7 +110,8 @@ class Verification:
     """The result of comparing an optimized model with its original.
 
     Attributes:
-        status: `same`: no difference at any binding; `different`; `unverified`: nothing could run the original.
+        status: `same`: no difference at any binding; `different`; `unverified`: nothing could run the
+            original.
         runs: The feeds that both models ran.
         differences: What differs, in the order in which it was found.
         not_admitted: Bindings at which the original fails.

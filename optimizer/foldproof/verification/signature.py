@@ -18,7 +18,8 @@ class Input:
         name: Its name.
         kind: Of what kind it is. `other`: nothing here makes one up (opaque, sparse tensors).
         element_type: The `TensorProto.DataType` of the tensor (for a map, of its values; 0 where unknown).
-        dims: Each an integer, or the key that a binding uses: the symbol's name, or `name:axis` for an unnamed one. None: unknown rank.
+        dims: Each an integer, or the key that a binding uses: the symbol's name, or `name:axis` for an
+            unnamed one. None: unknown rank.
         inner: What a sequence or optional holds.
         key_type: A map's key type.
         default: The initializer of the same name, whose value a caller may override (IR version 4 and later).
@@ -40,7 +41,7 @@ class Input:
 
 
 def inputs_of(proto: onnx.ModelProto) -> tuple[Input, ...]:
-    """The inputs of a model, without those that are mere weights (IR version 3 lists every initializer as an input)."""
+    """The inputs of a model, without mere weights (IR version 3 lists every initializer as an input)."""
     initializers = {each.name: each for each in proto.graph.initializer}
     sparse = {each.values.name for each in proto.graph.sparse_initializer}
     found = []

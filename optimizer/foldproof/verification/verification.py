@@ -1,36 +1,28 @@
-"""The verification itself: bindings, feeds, both models run, outputs compared."""
+"""The verification itself: both models loaded, run on every admitted feed, and all that they hand out compared."""
 
 from __future__ import annotations
 
 import dataclasses
 import pathlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy as np
-import onnx
-
-from .bindings import Goal, Search, goals
+from .admission import Admission, Admitted, Feed
 from .comparison import Comparison, Errors
+from .declarations import changed_declarations, missing_values
 from .engines import Engine, EngineError, Runnable, TimedOut, load_engine, require_onnxruntime
 from .evaluation import Evaluator
-from .instrumentation import Probe, find_probes
-from .feed_files import binding_of, read_feeds
-from .feeds import Plan, TooLarge, make_feeds
+from .feed_files import read_feeds
 from .hints import find_hints
+from .instrumentation import Probe, find_probes
 from .protos import load_proto
 from .randomness import random_outputs
-from .results import Difference, Evaluation, NotAdmitted, Run, Verification
-from .signature import inputs_of, keys_of, output_names
+from .results import Difference, Evaluation, Run, Verification
+from .signature import inputs_of
 
-# How many plans are tried for one goal, how many more when one was admitted that is not all that was wanted, and the share of the
-# time that the search for bindings may take.
-_ATTEMPTS = 160
-_MORE_ATTEMPTS = 12
-_SEARCH_SHARE = 0.5
-# How many refusals the result lists for each goal.
-_LISTED = 3
+# A run that was begun may take this long (seconds), also where the time limit is nearer.
+_GRACE = 2.0
 
 
 def verify(
@@ -48,11 +40,12 @@ def verify(
     Args:
         original: The model to hold the other one to; a path where it has external data. It is not changed.
         optimized: The model to be verified, likewise.
-        exact: Floats must be equal bit for bit; else within a tolerance, see `foldproof.verification.comparison`.
+        exact: Floats must be equal bit for bit; else within a tolerance, see
+            `foldproof.verification.comparison`.
         seed: The seed of the inputs that are made up. The same seed gives the same inputs.
         feeds: A folder of inputs to run as well, see `foldproof.verification.feed_files`.
-        evaluate: The `Size` and `Shape` nodes of the optimized model to compute by the reference kernels as well. None: all of its
-            `Size` nodes.
+        evaluate: The `Size` and `Shape` nodes of the optimized model to compute by the reference kernels as
+            well. None: all of its `Size` nodes.
         seconds: The time limit of the whole.
 
     Raises:
@@ -61,278 +54,188 @@ def verify(
         ModelError: A file can't be read.
     """
     require_onnxruntime()
-    return _Verifier(original, optimized, exact, seed, feeds, evaluate, seconds).result()
-
-
-@dataclasses.dataclass(frozen=True)
-class _Feed:
-    """Inputs for one run, and where they came from."""
-
-    binding: dict[str, int]
-    values: dict[str, Any]
-    source: str
-    seed: int
+    return _Verifier(original, optimized, exact, time.monotonic() + seconds).verify(feeds, seed, evaluate)
 
 
 class _Verifier:
-    """One verification in progress."""
+    """One verification in progress.
 
-    def __init__(
-        self,
-        original: Runnable,
-        optimized: Runnable,
-        exact: bool,
-        seed: int,
-        folder: pathlib.Path | None,
-        evaluate: Sequence[Probe] | None,
-        seconds: float,
-    ) -> None:
+    Args:
+        original: The original.
+        optimized: The optimized model.
+        exact: Whether floats must be equal bit for bit.
+        deadline: When all is over, by `time.monotonic`.
+    """
+
+    def __init__(self, original: Runnable, optimized: Runnable, exact: bool, deadline: float) -> None:
         self.started = time.monotonic()
-        self.deadline = self.started + seconds
-        self.seconds = seconds
+        self.deadline = deadline
         self.models = original, optimized
         self.protos = load_proto(original), load_proto(optimized)
         self.exact = exact
-        self.seed = seed
-        self.inputs = inputs_of(self.protos[0])
-        self.given = read_feeds(folder, self.inputs) if folder is not None else []
-        self.evaluate = evaluate
         self.runs: list[Run] = []
         self.differences: list[Difference] = []
-        self.not_admitted: list[NotAdmitted] = []
         self.evaluations: list[Evaluation] = []
         self.notes: list[str] = []
-        self.random: frozenset[str] = frozenset()
+        self.admission: Admission | None = None
 
-    def result(self) -> Verification:
-        """Verify."""
+    def verify(self, folder: pathlib.Path | None, seed: int, probes: Sequence[Probe] | None) -> Verification:
+        """See the function `verify`."""
+        inputs = inputs_of(self.protos[0])
+        given = read_feeds(folder, inputs) if folder is not None else []
         try:
             self.original = load_engine(self.models[0])
         except EngineError as error:
             return self.finished(f"nothing can load the original: {error}")
-        self.compare_signatures()
+        self.differences += missing_values(*self.protos)
+        self.notes += changed_declarations(*self.protos)
         try:
             self.optimized = self.load_optimized()
         except EngineError as error:
-            self.differences.append(Difference("", "raised", f"the optimized model can't be loaded: {error.first_line}"))
+            detail = f"the optimized model can't be loaded: {error.first_line}"
+            self.differences.append(Difference("", "raised", detail))
             return self.finished()
-        self.look_for_random_operators()
-        evaluator = self.make_evaluator()
-        for feed, outputs in self.admitted():
-            self.compare(feed, outputs)
-            if evaluator is not None and self.left() > 0:
-                self.evaluate_at(evaluator, feed)
-        if not self.runs and not self.differences:
-            reason = self.not_admitted[-1].error if self.not_admitted else "the time limit"
-            return self.finished(f"the original ran at no binding: {reason}")
-        return self.finished()
+        self.random = self.find_random()
+        evaluator = self.make_evaluator(probes)
+        hints = find_hints(self.protos[0], inputs)
+        self.admission = Admission(self.original, inputs, hints, seed, self.deadline)
+        for source in (self.admission.given(given), self.admission.generated()):
+            for admitted in source:
+                self.compare(admitted)
+                if evaluator is not None:
+                    self.evaluate(evaluator, admitted.feed)
+        if self.runs or self.differences:
+            return self.finished()
+        refused = self.admission.refused
+        reason = refused[-1].error if refused else "the time limit was reached"
+        return self.finished(f"the original ran on no feed: {reason}")
 
     def finished(self, reason: str | None = None) -> Verification:
-        wrong = bool(self.differences) or any(not each.agrees for each in self.evaluations)
+        admission = self.admission
         return Verification(
-            status="different" if wrong else "unverified" if reason is not None else "same",
+            status="different" if self.differences else "unverified" if reason is not None else "same",
             runs=tuple(self.runs),
             differences=tuple(self.differences),
-            not_admitted=tuple(self.not_admitted),
-            notes=tuple(dict.fromkeys(self.notes)),
+            not_admitted=tuple(admission.refused if admission is not None else ()),
+            notes=tuple(dict.fromkeys([*self.notes, *(admission.notes if admission is not None else ())])),
             reason=reason,
             evaluations=tuple(self.evaluations),
             seconds=time.monotonic() - self.started,
         )
 
     def left(self) -> float:
-        """The seconds left."""
-        return self.deadline - time.monotonic()
+        """The seconds that a run may take."""
+        return max(self.deadline - time.monotonic(), _GRACE)
 
     def load_optimized(self) -> Engine:
         """The optimized model in the same engine as the original, or else in what can run it."""
         try:
-            engine = type(self.original)(self.models[1])  # type: ignore[call-arg]
+            engine: Engine = type(self.original)(self.models[1])
         except EngineError:
             engine = load_engine(self.models[1])
         if engine.name != self.original.name:
             self.notes.append(
-                f"the original ran in {self.original.name}, the optimized model in {engine.name}: floats were compared by tolerance"
+                f"the original ran in {self.original.name}, the optimized model in {engine.name}: "
+                "floats were compared by tolerance"
             )
         return engine
 
-    def compare_signatures(self) -> None:
-        """The names of inputs and outputs, in their order."""
-        before, after = ([each.name for each in inputs_of(proto)] for proto in self.protos)
-        if before != after:
-            self.differences.append(
-                Difference("", "missing", "the inputs differ in name or order", original=before, optimized=after)
-            )
-        names = [list(output_names(proto)) for proto in self.protos]
-        if names[0] != names[1]:
-            lost = [name for name in names[0] if name not in names[1]]
-            detail = f"the optimized model has no output {lost[0]!r}" if lost else "the outputs differ in name or order"
-            self.differences.append(
-                Difference(lost[0] if lost else "", "missing", detail, original=names[0], optimized=names[1])
-            )
-
-    def look_for_random_operators(self) -> None:
-        self.random = random_outputs(self.protos[0]) | random_outputs(self.protos[1])
-        if self.random:
+    def find_random(self) -> frozenset[str]:
+        reached = random_outputs(self.protos[0]) | random_outputs(self.protos[1])
+        if reached:
             self.notes.append(
-                "contains random operators: of the outputs that they reach "
-                f"({', '.join(sorted(self.random))}) only shapes and dtypes were compared"
+                "contains random operators: only shapes and dtypes were compared of the outputs that they "
+                f"reach ({', '.join(sorted(reached))})"
             )
+        return reached
 
-    def admitted(self) -> Iterator[tuple[_Feed, list[Any]]]:
-        """The feeds at which the original runs, with what it hands out."""
-        for source, values in self.given:
-            feed = _Feed(binding_of(values, self.inputs), values, source, self.seed)
-            try:
-                yield feed, self.original.run(values, self.left())
-            except EngineError as error:
-                self.not_admitted.append(NotAdmitted(feed.binding, error.first_line, source))
-        hints = find_hints(self.protos[0], self.inputs)
-        planned = goals(self.inputs, hints, self.seed)
-        until = time.monotonic() + self.left() * _SEARCH_SHARE
-        known: Plan | None = None
-        seen: list[dict[str, int]] = []
-        for index, goal in enumerate(planned):
-            share = time.monotonic() + max(until - time.monotonic(), 0) / (len(planned) - index)
-            found = self.search(Search(self.inputs, goal, hints, known), hints, share, seen)
-            if found is None:
-                self.notes.append(f"no binding was admitted for: {_describe(goal)}")
-                continue
-            known, feed, outputs = found
-            seen.append(feed.binding)
-            yield feed, outputs
-        keys = keys_of(self.inputs)
-        if keys and seen and all(each == seen[0] for each in seen):
-            self.notes.append("only one binding of the symbolic dims was admitted")
-        elif seen and len(seen) > 1:
-            fixed = [key for key in keys if len({each[key] for each in seen}) == 1]
-            if fixed:
-                self.notes.append(f"only one size was admitted of: {', '.join(fixed)}")
-
-    def search(
-        self, search: Search, hints: Any, until: float, seen: list[dict[str, int]]
-    ) -> tuple[Plan, _Feed, list[Any]] | None:
-        """The best feed that the original runs, of those tried within the limits."""
-        best: tuple[tuple[int, float], Plan, _Feed, list[Any]] | None = None
-        limit = _ATTEMPTS
-        refused: list[NotAdmitted] = []
-        for attempt, plan in enumerate(search):
-            if attempt >= limit or (attempt and time.monotonic() > until):
-                break
-            try:
-                values = make_feeds(self.inputs, plan, hints)
-                outputs = self.original.run(values, self.left())
-            except (TooLarge, NotImplementedError) as error:
-                refused.append(NotAdmitted(dict(plan.dims), str(error)))
-                continue
-            except TimedOut:
-                self.notes.append(f"a run of the original was stopped at the time limit, at {dict(plan.dims)}")
-                break
-            except EngineError as error:
-                refused.append(NotAdmitted(dict(plan.dims), error.first_line))
-                search.failed(plan, str(error))
-                continue
-            score = _novelty(dict(plan.dims), seen), _meaning(outputs)
-            if best is None or score > best[0]:
-                if best is None:
-                    limit = attempt + _MORE_ATTEMPTS
-                source = "generated" if not plan.override else "generated, overridable initializers too"
-                best = score, plan, _Feed(dict(plan.dims), values, source, plan.seed), outputs
-            if best[0] == (len(plan.dims), 1.0):
-                break
-        self.not_admitted += refused[:_LISTED]
-        return None if best is None else best[1:]
-
-    def compare(self, feed: _Feed, outputs: list[Any]) -> None:
+    def compare(self, admitted: Admitted) -> None:
         """Run the optimized model on a feed and compare."""
+        feed = admitted.feed
         try:
-            others = self.optimized.run(feed.values, max(self.left(), 1.0))
+            outputs = dict(
+                zip(self.optimized.outputs, self.optimized.run(feed.values, self.left()), strict=True)
+            )
         except TimedOut:
-            self.notes.append(f"a run of the optimized model was stopped at the time limit, at {feed.binding}")
+            self.notes.append(f"the optimized model was stopped at the time limit, at {feed.binding}")
             return
         except EngineError as error:
-            self.add([Difference("", "raised", error.first_line)], feed)
+            self.add([Difference("", "raised", f"the optimized model fails: {error.first_line}")], feed)
             return
-        same_engine = self.original.name == self.optimized.name
         errors = Errors()
-        by_name = dict(zip(self.optimized.outputs, others))
-        values = 0
-        for name, one in zip(self.original.outputs, outputs):
-            if name not in by_name:
-                continue  # Found by compare_signatures.
-            comparison = Comparison(self.exact and same_engine, name not in self.random, True)
-            values += comparison.values
-            found = list(comparison.differences(name, one, by_name[name], errors))
-            if found and not self.reproducible(feed, name, one):
+        compared = 0
+        for name, value in zip(self.original.outputs, admitted.outputs, strict=True):
+            if name not in outputs:
+                continue  # `missing_values` found it.
+            comparison = self.comparison(name)
+            found = list(comparison.differences(name, value, outputs[name], errors))
+            if found and not self.is_reproducible(feed, name, value):
                 continue
+            compared += comparison.values
             self.add(found, feed)
         self.runs.append(
             Run(
-                feed.binding,
-                feed.source,
-                feed.seed,
-                self.original.name,
-                self.optimized.name,
-                values,
-                errors.absolute,
-                errors.relative,
+                binding=feed.binding,
+                feeds=feed.source,
+                seed=feed.seed,
+                original_engine=self.original.name,
+                optimized_engine=self.optimized.name,
+                outputs=compared,
+                max_absolute_error=errors.absolute,
+                max_relative_error=errors.relative,
             )
         )
 
-    def reproducible(self, feed: _Feed, name: str, value: Any) -> bool:
-        """Whether the original gives the same output once more: what differs from itself proves nothing."""
+    def comparison(self, name: str) -> Comparison:
+        """How to compare the output of that name."""
+        same_engine = self.original.name == self.optimized.name
+        return Comparison(exact=self.exact and same_engine, values=name not in self.random)
+
+    def is_reproducible(self, feed: Feed, name: str, value: Any) -> bool:
+        """Whether the original gives that output once more: what differs from itself proves nothing."""
         try:
-            again = dict(zip(self.original.outputs, self.original.run(feed.values, max(self.left(), 1.0))))
+            values = self.original.run(feed.values, self.left())
         except EngineError:
             return True
-        comparison = Comparison(self.exact, name not in self.random, True)
-        if not list(comparison.differences(name, value, again[name], Errors())):
+        again = dict(zip(self.original.outputs, values, strict=True))[name]
+        if not any(self.comparison(name).differences(name, value, again, Errors())):
             return True
         self.notes.append(f"the original itself gives another {name} at each run: it was not compared")
         return False
 
-    def add(self, found: list[Difference], feed: _Feed) -> None:
-        self.differences += [dataclasses.replace(each, binding=feed.binding, feeds=feed.source) for each in found]
+    def add(self, found: Iterable[Difference], feed: Feed) -> None:
+        self.differences += [
+            dataclasses.replace(each, binding=feed.binding, feeds=feed.source) for each in found
+        ]
 
-    def make_evaluator(self) -> Evaluator | None:
-        probes = self.evaluate
+    def make_evaluator(self, probes: Sequence[Probe] | None) -> Evaluator | None:
         if probes is None:
             probes = [each for each in find_probes(self.protos[1]) if each.op_type == "Size"]
         if not probes:
             return None
         model = self.models[1]
         try:
-            evaluator = Evaluator(self.protos[1], probes, model.parent if isinstance(model, pathlib.Path) else None)
+            evaluator = Evaluator(
+                self.protos[1], probes, model.parent if isinstance(model, pathlib.Path) else None
+            )
         except EngineError as error:
             self.notes.append(f"the nodes left could not be evaluated: {error.first_line}")
             return None
         for each in evaluator.unreachable:
-            self.notes.append(f"{each.op_type} node of {each.output!r} in {each.place}: its values can't be handed out")
+            self.notes.append(
+                f"{each.op_type} of {each.output!r} in {each.place}: its values can't be handed out"
+            )
         return evaluator
 
-    def evaluate_at(self, evaluator: Evaluator, feed: _Feed) -> None:
+    def evaluate(self, evaluator: Evaluator, feed: Feed) -> None:
         try:
-            self.evaluations += evaluator.run(feed.values, feed.binding, max(self.left(), 1.0))
+            found = evaluator.run(feed.values, feed.binding, self.left())
         except EngineError as error:
             self.notes.append(f"the nodes left could not be evaluated at {feed.binding}: {error.first_line}")
-
-
-def _describe(goal: Goal) -> str:
-    words = {"ones": "all dims 1", "distinct": "each dim its own number", "static": "the static dims"}[goal.name]
-    pinned = ", ".join(f"{name} = {value}" for name, value in goal.values.items())
-    return words + (f", {pinned}" if pinned else "") + (", overridable initializers changed" if goal.override else "")
-
-
-def _novelty(binding: dict[str, int], seen: list[dict[str, int]]) -> int:
-    """How many dims have a size that no earlier binding had."""
-    return sum(all(other.get(key) != size for other in seen) for key, size in binding.items())
-
-
-def _meaning(outputs: list[Any]) -> float:
-    """1.0 where each float output has a finite element; 0.0 where all are NaN or infinite, and compare as equal whatever was computed."""
-    floats = [each for each in outputs if isinstance(each, np.ndarray) and each.dtype.kind == "f" and each.size]
-    if not floats:
-        return 1.0
-    return sum(bool(np.isfinite(each).any()) for each in floats) / len(floats)
-
-
+            return
+        self.evaluations += found
+        for each in found:
+            if not each.agrees:
+                detail = f"{each.op_type} gives {each.got}, its reference kernel {each.expected}"
+                wrong = Difference(each.output, "value", detail, original=each.expected, optimized=each.got)
+                self.add([wrong], feed)

@@ -1,7 +1,7 @@
-"""Arithmetic and comparison of single elements: exact numbers, symbolic integers, or unknown (None).
+"""Arithmetic on single elements: exact numbers, symbolic integers, or unknown (None).
 
-Each function gives the element as the specification says and the dtype stores it, or None where that is not proven for
-all bindings. In a float dtype a result of -0.0 is unknown, as it is in the facts.
+Each function gives the element as the specification says and the dtype stores it, or None where that is not
+proven for all bindings. In a float dtype a result of -0.0 is unknown, as it is in the facts.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ from foldproof.facts.dim import (
     Dim,
     DimLike,
     at_least,
-    differ,
-    equal,
     exact_div,
     floor_div,
     maximum,
@@ -108,7 +106,14 @@ def truncated_quotient(a: int, b: int) -> int:
 
 def remainder(dtype: ir.DataType | None, a: Element, b: Element) -> Element:
     """Mod with `fmod=0`: the result has the sign of the divisor. Integers only."""
-    if not is_integer(dtype) or a is None or b is None or b == 0 or isinstance(a, Fraction) or isinstance(b, Fraction):
+    if (
+        not is_integer(dtype)
+        or a is None
+        or b is None
+        or b == 0
+        or isinstance(a, Fraction)
+        or isinstance(b, Fraction)
+    ):
         return None
     if isinstance(a, int) and isinstance(b, int):
         return stored(dtype, a % b)
@@ -122,7 +127,11 @@ def truncated_remainder(dtype: ir.DataType | None, a: Element, b: Element) -> El
     if a is None or b is None or b == 0:
         return None
     if isinstance(a, Dim) or isinstance(b, Dim):
-        return remainder(dtype, a, b) if not isinstance(a, Fraction) and at_least(a, 0) and _positive(b) else None
+        return (
+            remainder(dtype, a, b)
+            if not isinstance(a, Fraction) and at_least(a, 0) and _positive(b)
+            else None
+        )
     result = a - b * trunc(Fraction(a) / b)
     return None if result == 0 and a < 0 and is_float(dtype) else stored(dtype, _number(Fraction(result)))
 
@@ -220,7 +229,7 @@ def exact_product(dtype: ir.DataType | None, *elements: Element) -> Element:
     exact = prod(numbers, start=Fraction(1))
     if exact == 0:
         return None if any(number < 0 for number in numbers) else 0
-    # A partial product has no more significant bits than the whole: no float has an odd prime in its denominator.
+    # A partial product has no more significant bits than the whole: denominators are powers of 2.
     return result if result == exact else None
 
 
@@ -286,52 +295,6 @@ def reciprocal(dtype: ir.DataType | None, a: Element) -> Element:
 def rectified(dtype: ir.DataType | None, a: Element) -> Element:
     """Relu: the maximum of it and zero."""
     return largest(dtype, a, 0)
-
-
-def is_equal(a: Element, b: Element) -> Element:
-    """1 where they are proven equal, 0 where they are proven to differ."""
-    if a is None or b is None:
-        return None
-    if isinstance(a, Dim) or isinstance(b, Dim):
-        if isinstance(a, Fraction) or isinstance(b, Fraction):
-            return 0
-        return 1 if equal(a, b) else 0 if differ(a, b) else None
-    return int(a == b)
-
-
-def is_less(a: Element, b: Element) -> Element:
-    """1 where `a < b` is proven, 0 where `a >= b` is."""
-    if a is None or b is None:
-        return None
-    if isinstance(a, Dim) or isinstance(b, Dim):
-        low = floor(a) if isinstance(a, Fraction) else a  # an integer is beyond 2.5 where it is beyond 2
-        high = ceil(b) if isinstance(b, Fraction) else b
-        return 1 if at_least(high, low + 1) else 0 if at_least(low, high) else None
-    return int(a < b)
-
-
-def negation(a: Element) -> Element:
-    """Not."""
-    return None if not isinstance(a, int) else int(not a)
-
-
-def conjunction(a: Element, b: Element) -> Element:
-    """And: false where either is, though the other is unknown."""
-    if a == 0 or b == 0:
-        return 0
-    return 1 if a == 1 and b == 1 else None
-
-
-def disjunction(a: Element, b: Element) -> Element:
-    """Or: true where either is, though the other is unknown."""
-    if a == 1 or b == 1:
-        return 1
-    return 0 if a == 0 and b == 0 else None
-
-
-def exclusive_or(a: Element, b: Element) -> Element:
-    """Xor."""
-    return None if a is None or b is None else int(a != b)
 
 
 def _number(fraction: Fraction) -> int | Fraction:

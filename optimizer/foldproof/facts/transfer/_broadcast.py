@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from foldproof.facts.dim import DimLike, at_least, maximum
+from foldproof.facts.dim import Dim, DimLike, at_least, differ, maximum
 from foldproof.facts.fact import MAX_ELEMENTS, Element, Fact
 from foldproof.facts.registry import NodeView
 
@@ -17,8 +17,8 @@ Shape = tuple[DimLike, ...]
 def broadcast_dim(dims: Sequence[DimLike]) -> DimLike | None:
     """The dim that dims are broadcast to, None where it is not proven.
 
-    Those that are not 1 are equal, or else the node fails. A symbol may be 0 and may be 1: against one that may be 1
-    it proves nothing.
+    Those that are not 1 are equal, or else the node fails. A symbol may be 0 and may be 1, so that a dim is
+    the result only where it can't be 1 while another one is not.
     """
     candidates: list[DimLike] = []
     for dim in dims:
@@ -28,13 +28,31 @@ def broadcast_dim(dims: Sequence[DimLike]) -> DimLike | None:
         return candidates[0] if candidates else 1
     for dim in candidates:  # a number tells most
         if isinstance(dim, int):
-            return dim  # 0, or more than 1: the others are equal to it, or 1
+            return dim
     for dim in candidates:
-        if at_least(dim, 2):
+        if all(_is_one_with(other, dim) for other in candidates if other is not dim):
             return dim
     if all(at_least(dim, 1) for dim in candidates):
         return maximum(*candidates)
     return None
+
+
+def _is_one_with(other: DimLike, dim: DimLike) -> bool:
+    """Whether `other` is proven to be 1 wherever `dim` is, as `min(n, 512)` is 1 where `n` is."""
+    if isinstance(dim, int) or differ(dim, 1):
+        return True
+    if isinstance(other, int) or len(dim.symbols) != 1:
+        return False
+    (symbol,) = dim.symbols
+    try:
+        intercept = dim.evaluate({symbol: 0})
+        slope = dim.evaluate({symbol: 1}) - intercept
+        if slope == 0 or dim != Dim.symbol(*symbol) * slope + intercept:
+            return False  # only lines are solved
+        root, rest = divmod(1 - intercept, slope)
+        return bool(rest) or root < 0 or other.substitute({symbol: root}) == 1
+    except ZeroDivisionError:
+        return False
 
 
 def broadcast(node: NodeView, shapes: Sequence[Shape | None], output: int = 0) -> Shape | None:
@@ -59,7 +77,9 @@ def merge(shapes: Sequence[Shape | None]) -> Shape | None:
     known = [shape for shape in shapes if shape is not None]
     if not known or any(len(shape) != len(known[0]) for shape in known):
         return known[0] if known else None
-    return tuple(next((dim for dim in dims if isinstance(dim, int)), dims[0]) for dims in zip(*known, strict=True))
+    return tuple(
+        next((dim for dim in dims if isinstance(dim, int)), dims[0]) for dims in zip(*known, strict=True)
+    )
 
 
 def broadcast_elements(
@@ -98,16 +118,19 @@ def broadcast_elements(
     return [compute(*row) for row in zip(*columns, strict=True)] if any_known else None
 
 
-def expand_elements(elements: Sequence[Element], shape: Shape | None, target: Shape) -> Sequence[Element] | None:
+def expand_elements(
+    elements: Sequence[Element], shape: Shape | None, target: Shape
+) -> Sequence[Element] | None:
     """The elements of a tensor after broadcasting it to a static shape; None where that is not possible."""
     if shape == target:
         return elements
     if shape is None or static_count(shape) != len(elements):
         return None
+    sizes = static_sizes(target)
     if len(elements) == 1:
-        return [elements[0]] * prod(int(dim) for dim in target if isinstance(dim, int))
+        return [elements[0]] * prod(sizes)
     try:
-        index = np.broadcast_to(np.arange(len(elements)).reshape([int(d) for d in shape if isinstance(d, int)]), target)
+        index = np.broadcast_to(np.arange(len(elements)).reshape(static_sizes(shape)), sizes)
     except ValueError:
         return None
     return [elements[i] for i in index.reshape(-1).tolist()]
@@ -123,3 +146,8 @@ def static_count(shape: Shape | None) -> int | None:
             return None
         count *= dim
     return count
+
+
+def static_sizes(shape: Shape) -> list[int]:
+    """The dims of a static shape."""
+    return [dim for dim in shape if isinstance(dim, int)]

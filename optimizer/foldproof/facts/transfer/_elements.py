@@ -40,7 +40,7 @@ _WRAPPING = frozenset(
         ir.DataType.UINT32,
     }
 )
-"""Types whose arithmetic is claimed to wrap. An overflow of 64 bits is always a mistake: nothing is claimed of it."""
+"""Types whose arithmetic is claimed to wrap. An overflow of 64 bits is a mistake, of which nothing is."""
 
 _WIDE_FLOATS: dict[ir.DataType, int] = {ir.DataType.DOUBLE: 53, ir.DataType.FLOAT: 24}
 """Bits of the significand of the types in which runtimes really compute."""
@@ -72,8 +72,8 @@ def significand_bits(dtype: ir.DataType | None) -> int:
 def fits(dtype: ir.DataType | None, element: Element) -> bool:
     """Whether a dtype holds an element exactly, for all bindings of its symbols.
 
-    A symbolic element stands for a product of dims or the like: int64 and double hold each that a machine can have.
-    The narrower types hold those whose bounds prove it.
+    A symbolic element stands for a product of dims or the like: int64 and double hold each that a machine can
+    have. The narrower types hold those whose bounds prove it.
     """
     if element is None or dtype is None:
         return False
@@ -128,7 +128,9 @@ def stored(dtype: ir.DataType | None, number: Number) -> Element:
         return exact(rounded)
     if dtype in _NARROW_FLOATS:
         with np.errstate(over="ignore", under="ignore"):
-            held = exact(dtype.numpy().type(float(np.float32(float(number))))) if abs(number) < 2**64 else None
+            held = (
+                exact(dtype.numpy().type(float(np.float32(float(number))))) if abs(number) < 2**64 else None
+            )
         return held if held == number else None
     return None
 

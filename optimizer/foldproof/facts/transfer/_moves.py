@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from foldproof.facts.dim import Dim, DimLike, exact_div, floor_div
+from foldproof.facts.dim import Dim, DimLike, at_least, exact_div, floor_div
 from foldproof.facts.fact import MAX_ELEMENTS, Element, Fact
 from foldproof.facts.registry import NodeView
 from foldproof.facts.transfer._broadcast import static_count
@@ -72,6 +72,11 @@ def natural(element: Element) -> DimLike | None:
     return element if isinstance(element, int) and element >= 0 else None
 
 
+def widened(dim: DimLike) -> DimLike | None:
+    """What comes of broadcasting a dim against one that is unknown; None where the other one may be wider."""
+    return dim if dim == 0 or at_least(dim, 2) else None
+
+
 def quotient(a: DimLike, b: DimLike) -> DimLike | None:
     """`a / b` of an operator that fails where `b` is 0 or doesn't divide `a`; None where `b` is always 0."""
     if b == 0:
@@ -80,12 +85,18 @@ def quotient(a: DimLike, b: DimLike) -> DimLike | None:
     return floor_div(a, b) if exact is None else exact
 
 
-def static_shape(fact: Fact) -> tuple[int, ...] | None:
-    """The dims of a tensor where each is a known integer."""
-    if fact.shape is None:
+def static_shape(shape: Sequence[DimLike] | None) -> tuple[int, ...] | None:
+    """The dims of a tensor if each is a known integer."""
+    if shape is None:
         return None
-    dims = tuple(dim for dim in fact.shape if isinstance(dim, int))
-    return dims if len(dims) == len(fact.shape) else None
+    dims = tuple(dim for dim in shape if isinstance(dim, int))
+    return dims if len(dims) == len(shape) else None
+
+
+def is_small(shape: Sequence[DimLike]) -> bool:
+    """Whether the elements of a result are worth tracking: to be asked before an array of that size is made."""
+    count = static_count(tuple(shape))
+    return count is not None and 0 <= count <= MAX_ELEMENTS
 
 
 def positions(fact: Fact, offset: int = 0) -> Positions | None:
@@ -95,7 +106,7 @@ def positions(fact: Fact, offset: int = 0) -> Positions | None:
         fact: The tensor.
         offset: The position of its first element, to tell the elements of several tensors apart.
     """
-    elements, shape = fact.elements, static_shape(fact)
+    elements, shape = fact.elements, static_shape(fact.shape)
     if elements is None or shape is None or len(elements) != np.prod(shape, dtype=np.int64):
         return None
     return np.arange(offset, offset + len(elements), dtype=np.int64).reshape(shape)
@@ -121,7 +132,7 @@ def join(facts: Sequence[Fact]) -> tuple[list[Positions], list[Element]] | None:
             return None
         grid = positions(fact, len(pool))
         if grid is None:
-            grids.append(np.full(static_shape(fact) or (), -1, np.int64))
+            grids.append(np.full(static_shape(fact.shape) or (), -1, np.int64))
         else:
             grids.append(grid)
             pool.extend(fact.elements or ())

@@ -24,12 +24,15 @@ _NUMPY_BROADCASTING = 7
 
 
 def rounded_elements(
-    node: NodeView, fact: Fact, compute: Callable[[Element], Element], rounding: Callable[[DimLike, DimLike], DimLike]
+    node: NodeView,
+    fact: Fact,
+    compute: Callable[[Element], Element],
+    rounding: Callable[[DimLike, DimLike], DimLike],
 ) -> list[Element] | None:
-    """The elements of a node that rounds its first input to integers, quotients of symbolic integers included.
+    """The elements of a node that rounds its first input to integers, symbolic quotients included.
 
-    A float division rounds correctly, so that its floor and ceiling are those of the exact quotient wherever the
-    dtype holds the dividend exactly.
+    A float division rounds correctly, so that its floor and ceiling are those of the exact quotient wherever
+    the dtype holds the dividend exactly.
 
     Args:
         node: The node that rounds: Floor, Ceil, or a Cast to an integer type.
@@ -54,7 +57,12 @@ def _ratios(node: NodeView, fact: Fact) -> list[Ratio | None] | None:
     """The dividends and divisors of a node's first input; None where it is no quotient."""
     value = node.node.inputs[0]
     producer = None if value is None else value.producer()
-    if producer is None or producer.domain or producer.op_type not in ("Div", "Mul") or not is_float(fact.dtype):
+    if (
+        producer is None
+        or producer.domain
+        or producer.op_type not in ("Div", "Mul")
+        or not is_float(fact.dtype)
+    ):
         return None
     if node.facts.opset_version(producer) < _NUMPY_BROADCASTING or len(producer.inputs) != 2:
         return None

@@ -10,7 +10,7 @@ from foldproof.facts.dim import Dim, DimLike
 from foldproof.facts.fact import MAX_ELEMENTS, Element, Fact, tensor_fact
 from foldproof.facts.registry import NodeView, infers
 from foldproof.facts.transfer import _arithmetic as arithmetic
-from foldproof.facts.transfer._broadcast import static_count
+from foldproof.facts.transfer._broadcast import static_count, static_sizes
 
 
 @infers("TopK")
@@ -48,13 +48,10 @@ def cumulative(node: NodeView) -> Fact:
     # Of partial results exact ones alone are claimed: the order in which a runtime adds floats is its own.
     combine = arithmetic.exact_sum if node.op_type == "CumSum" else arithmetic.exact_product
     exclusive, reverse = bool(node.attribute("exclusive", 0)), bool(node.attribute("reverse", 0))
-    lines = np.moveaxis(np.arange(count).reshape([int(d) for d in data.shape if isinstance(d, int)]), axis, -1)
+    lines = np.moveaxis(np.arange(count).reshape(static_sizes(data.shape)), axis, -1)
     result: list[Element] = [None] * count
     for line in lines.reshape(-1, lines.shape[-1]).tolist() if count else []:
         for position, target in enumerate(line):
-            if reverse:
-                part = line[position + exclusive :]
-            else:
-                part = line[: position + (not exclusive)]
+            part = line[position + exclusive :] if reverse else line[: position + (not exclusive)]
             result[target] = combine(data.dtype, *(elements[k] for k in part))
     return tensor_fact(data.dtype, data.shape, result)

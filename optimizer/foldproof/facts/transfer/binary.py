@@ -31,7 +31,9 @@ def binary_shape(node: NodeView) -> Shape | None:
     return left if node.attribute("broadcast", 0) else merge([left, right])
 
 
-def binary_fact(node: NodeView, dtype: ir.DataType | None, compute: Callable[..., Element], lenient: bool = False) -> Fact:
+def binary_fact(
+    node: NodeView, dtype: ir.DataType | None, compute: Callable[..., Element], lenient: bool = False
+) -> Fact:
     """The fact of an operator that gives one element from one of each input.
 
     Args:
@@ -78,7 +80,7 @@ def bitwise(node: NodeView) -> Fact:
 
 @infers("BitShift")
 def bit_shift(node: NodeView) -> Fact:
-    """BitShift-11..28: of known integers; amounts that leave no bit are left open, since older versions say nothing."""
+    """BitShift-11..28: of known integers. Older versions say nothing of amounts that leave no bit."""
     dtype = node.input(0).dtype
     left = node.attribute("direction") == "LEFT"
 

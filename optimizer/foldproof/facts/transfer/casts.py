@@ -1,4 +1,4 @@
-"""Cast, CastLike and BitCast: another type, the same shape, and the elements as far as the new type holds them."""
+"""Cast, CastLike and BitCast: another type, the same shape, and the elements that the new type holds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from foldproof.facts.fact import Element, Fact, tensor_fact
 from foldproof.facts.registry import NodeView, infers
 from foldproof.facts.transfer._elements import cast_element, fits, is_integer
 from foldproof.facts.transfer._quotients import rounded_elements
-
 
 _BY_NUMBER = {dtype.value: dtype for dtype in ir.DataType if dtype is not ir.DataType.UNDEFINED}
 
@@ -48,6 +47,7 @@ def _cast(node: NodeView, target: ir.DataType | None) -> Fact:
         return tensor_fact(None, data.shape)
     if target is data.dtype:
         return data
+
     def converted(element: Element) -> Element:
         return cast_element(element, data.dtype, target)
 

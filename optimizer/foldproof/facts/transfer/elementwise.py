@@ -12,6 +12,7 @@ from foldproof.facts.fact import Element, Fact, tensor_fact
 from foldproof.facts.registry import NodeView, infers
 from foldproof.facts.transfer import _arithmetic as arithmetic
 from foldproof.facts.transfer._broadcast import broadcast, broadcast_elements, merge
+from foldproof.facts.transfer._comparisons import negation
 from foldproof.facts.transfer._elements import INTEGER_RANGES
 from foldproof.facts.transfer._quotients import rounded_elements
 
@@ -55,7 +56,7 @@ Unary: TypeAlias = "Callable[[ir.DataType | None, Element], Element]"
     "ThresholdedRelu",
 )
 def same_shape(node: NodeView) -> Fact:
-    """All versions: the shape of the input, elements that are no shape data. Softmax too, whatever its axis means."""
+    """All versions: the shape of the input, and elements that are no shape data. Softmax too, at any axis."""
     return tensor_fact(None, node.input(0).shape)
 
 
@@ -92,7 +93,7 @@ def unary(node: NodeView) -> Fact:
 def logical_not(node: NodeView) -> Fact:
     """Not-1."""
     data = node.input(0)
-    elements = None if data.elements is None else [arithmetic.negation(element) for element in data.elements]
+    elements = None if data.elements is None else [negation(element) for element in data.elements]
     return tensor_fact(ir.DataType.BOOL, data.shape, elements)
 
 
@@ -111,7 +112,9 @@ def bitwise_not(node: NodeView) -> Fact:
 def is_special(node: NodeView) -> Fact:
     """IsNaN-9..20, IsInf-10..20: a known element is neither."""
     data = node.input(0)
-    elements = None if data.elements is None else [None if element is None else 0 for element in data.elements]
+    elements = (
+        None if data.elements is None else [None if element is None else 0 for element in data.elements]
+    )
     return tensor_fact(ir.DataType.BOOL, data.shape, elements)
 
 
@@ -167,7 +170,7 @@ _VARIADIC: dict[str, Callable[..., Element]] = {
 
 @infers(*_VARIADIC)
 def variadic(node: NodeView) -> Fact:
-    """Max, Min, Sum, Mean 1..13: any number of inputs, of one shape below version 8 and broadcast from there on."""
+    """Max, Min, Sum, Mean 1..13: any number of inputs, of one shape below version 8, then broadcast."""
     facts = node.inputs
     if not facts:
         return tensor_fact()

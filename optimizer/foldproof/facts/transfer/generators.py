@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
-from math import ceil
+from math import ceil, prod
 
 import onnx_ir as ir
 
@@ -12,13 +11,13 @@ from foldproof.facts.dim import Dim, DimLike, ceil_div, floor_div, maximum
 from foldproof.facts.fact import MAX_ELEMENTS, Element, Fact, elements_of, tensor_fact
 from foldproof.facts.registry import NodeView, infers
 from foldproof.facts.transfer import _arithmetic as arithmetic
-from foldproof.facts.transfer._broadcast import static_count
+from foldproof.facts.transfer._broadcast import static_count, static_sizes
 from foldproof.facts.transfer._elements import fits, is_integer, significand_bits, truth
 from foldproof.facts.transfer.casts import dtype_attribute
 
 
 def shape_from_data(node: NodeView, data: Fact, output: int = 0) -> tuple[DimLike, ...] | None:
-    """The dims that a 1-D tensor holds, fresh ones where its elements are unknown; None where their number is."""
+    """The dims that a 1-D tensor holds, fresh where an element is unknown; None where their number is."""
     if data.elements is not None:
         return tuple(
             element if isinstance(element, (int, Dim)) else node.fresh(axis, output)
@@ -78,7 +77,9 @@ def range_(node: NodeView) -> Fact:
     return tensor_fact(dtype, (length,), elements)
 
 
-def _range_length(dtype: ir.DataType | None, start: Element, limit: Element, delta: Element) -> DimLike | None:
+def _range_length(
+    dtype: ir.DataType | None, start: Element, limit: Element, delta: Element
+) -> DimLike | None:
     if start is None or limit is None or delta is None or isinstance(delta, Dim) or delta == 0:
         return None
     if isinstance(start, Dim) or isinstance(limit, Dim):
@@ -142,19 +143,19 @@ def non_zero(node: NodeView) -> Fact:
     data = node.input(0)
     if not data.shape:
         count = data.ints
-        return tensor_fact(ir.DataType.INT64, (node.fresh(0), node.fresh(1) if count is None else int(count[0] != 0)))
+        return tensor_fact(
+            ir.DataType.INT64, (node.fresh(0), node.fresh(1) if count is None else int(count[0] != 0))
+        )
     rank, size = len(data.shape), static_count(data.shape)
     decided = None if data.elements is None else [truth(element) for element in data.elements]
     if decided is None or size is None or len(decided) != size or None in decided:
         return tensor_fact(ir.DataType.INT64, (rank, _count_of_filled(node) or node.fresh(1)))
     found = [position for position, one in enumerate(decided) if one]
-    strides: list[int] = []
-    stride = 1
-    for dim in reversed(data.shape):
-        strides.insert(0, stride)
-        stride *= dim if isinstance(dim, int) else 1
-    sizes = [dim for dim in data.shape if isinstance(dim, int)]
-    elements = [position // step % length for step, length in zip(strides, sizes, strict=True) for position in found]
+    sizes = static_sizes(data.shape)
+    strides = [prod(sizes[axis + 1 :]) for axis in range(rank)]
+    elements = [
+        position // stride % size for stride, size in zip(strides, sizes, strict=True) for position in found
+    ]
     return tensor_fact(ir.DataType.INT64, (rank, len(found)), elements)
 
 
@@ -171,7 +172,9 @@ def _count_of_filled(node: NodeView) -> DimLike | None:
 @infers("HannWindow", "HammingWindow", "BlackmanWindow")
 def window(node: NodeView) -> Fact:
     """HannWindow, HammingWindow, BlackmanWindow 17: as many samples as the input says."""
-    return tensor_fact(dtype_attribute(node, "output_datatype", ir.DataType.FLOAT), (length_from_data(node, node.input(0)),))
+    return tensor_fact(
+        dtype_attribute(node, "output_datatype", ir.DataType.FLOAT), (length_from_data(node, node.input(0)),)
+    )
 
 
 @infers("MelWeightMatrix")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from foldproof.facts.dim import Dim, DimLike, at_least, ceil_div, exact_div, product
-from foldproof.facts.fact import MAX_ELEMENTS, Element, Fact, exact, tensor_fact
+from foldproof.facts.dim import Dim, DimLike, ceil_div, exact_div
+from foldproof.facts.fact import Element, Fact, exact, tensor_fact
 from foldproof.facts.registry import NodeView, infers
 from foldproof.facts.transfer._broadcast import broadcast_dim, merge, static_count
 from foldproof.facts.transfer._moves import (
@@ -13,6 +13,7 @@ from foldproof.facts.transfer._moves import (
     axes_in,
     axis_in,
     is_given,
+    is_small,
     join,
     natural,
     parameter,
@@ -20,6 +21,7 @@ from foldproof.facts.transfer._moves import (
     positions,
     quotient,
     scalar,
+    widened,
 )
 
 
@@ -126,7 +128,7 @@ def tile(node: NodeView) -> Fact | None:
         shape.append(0 if dim == 0 else node.fresh(axis) if factor is None else dim * factor)
     grid = positions(data)
     elements = None
-    if grid is not None and _is_small(shape):
+    if grid is not None and is_small(shape):
         elements = pick(data.elements or (), np.tile(grid, [int(r) for r in repeats if isinstance(r, int)]))
     return tensor_fact(data.dtype, shape, elements)
 
@@ -144,26 +146,15 @@ def expand(node: NodeView) -> Fact | None:
     shape: list[DimLike] = []
     for axis in range(rank):
         dim, size = dims[axis], natural(wanted[axis])
-        known = broadcast_dim([dim, size]) if size is not None else _wider_than_1(dim)
+        known = broadcast_dim([dim, size]) if size is not None else widened(dim)
         shape.append(node.fresh(axis) if known is None else known)
     grid = positions(data)
     elements = None
-    if grid is not None and _is_small(shape):
+    if grid is not None and is_small(shape):
         goal = tuple(int(dim) for dim in shape if isinstance(dim, int))
         if all(have in (1, want) for have, want in zip(grid.shape[::-1], goal[::-1], strict=False)):
             elements = pick(data.elements or (), np.broadcast_to(grid, goal))
     return tensor_fact(data.dtype, shape, elements)
-
-
-def _wider_than_1(dim: DimLike) -> DimLike | None:
-    """A dim that nothing but 1 and itself can be broadcast to: what comes out, whatever the target."""
-    return dim if dim == 0 or at_least(dim, 2) else None
-
-
-def _is_small(shape: list[DimLike]) -> bool:
-    """Whether the elements of a result are worth tracking; asked before any array of that size is made."""
-    count = product(shape)
-    return isinstance(count, int) and count <= MAX_ELEMENTS and static_count(tuple(shape)) is not None
 
 
 @infers("Pad")
@@ -204,7 +195,7 @@ def _padded(
 ) -> list[Element] | None:
     """The elements after a constant padding."""
     grid = positions(data)
-    if grid is None or node.attribute("mode", "constant") != "constant" or not _is_small(shape):
+    if grid is None or node.attribute("mode", "constant") != "constant" or not is_small(shape):
         return None
     value: Element = scalar(node.input(2)) if node.has_input(2) else exact(node.attribute("value", 0))
     pool = [*(data.elements or ()), value]

@@ -8,23 +8,23 @@ import onnx_ir as ir
 
 from foldproof.facts.fact import Element, Fact, tensor_fact
 from foldproof.facts.registry import NodeView, infers
-from foldproof.facts.transfer import _arithmetic as arithmetic
+from foldproof.facts.transfer import _comparisons as compare
 from foldproof.facts.transfer._broadcast import broadcast, broadcast_elements
 from foldproof.facts.transfer.binary import binary_fact
 
 _COMPARISONS: dict[str, Callable[[Element, Element], Element]] = {
-    "Equal": arithmetic.is_equal,
-    "Less": arithmetic.is_less,
-    "Greater": lambda a, b: arithmetic.is_less(b, a),
+    "Equal": compare.is_equal,
+    "Less": compare.is_less,
+    "Greater": lambda a, b: compare.is_less(b, a),
     # Known elements are never NaN, so these two are the negations.
-    "LessOrEqual": lambda a, b: arithmetic.negation(arithmetic.is_less(b, a)),
-    "GreaterOrEqual": lambda a, b: arithmetic.negation(arithmetic.is_less(a, b)),
+    "LessOrEqual": lambda a, b: compare.negation(compare.is_less(b, a)),
+    "GreaterOrEqual": lambda a, b: compare.negation(compare.is_less(a, b)),
 }
 
 _CONNECTIVES: dict[str, Callable[[Element, Element], Element]] = {
-    "And": arithmetic.conjunction,
-    "Or": arithmetic.disjunction,
-    "Xor": arithmetic.exclusive_or,
+    "And": compare.conjunction,
+    "Or": compare.disjunction,
+    "Xor": compare.exclusive_or,
 }
 
 

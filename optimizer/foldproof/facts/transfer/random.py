@@ -20,7 +20,7 @@ def random(node: NodeView) -> Fact | None:
 
 @infers("RandomNormalLike", "RandomUniformLike", "Bernoulli")
 def random_like(node: NodeView) -> Fact:
-    """RandomNormalLike, RandomUniformLike 1..22, Bernoulli 15..22: the shape and by default the type of the input."""
+    """RandomNormalLike, RandomUniformLike 1..22, Bernoulli 15..22: the input's shape, by default its type."""
     data = node.input(0)
     return tensor_fact(dtype_attribute(node, "dtype", data.dtype), data.shape)
 

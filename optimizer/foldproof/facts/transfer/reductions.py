@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 
 import numpy as np
 import onnx_ir as ir
@@ -11,7 +12,7 @@ from foldproof.facts.dim import DimLike
 from foldproof.facts.fact import MAX_ELEMENTS, Element, Fact, tensor_fact
 from foldproof.facts.registry import NodeView, infers
 from foldproof.facts.transfer import _arithmetic as arithmetic
-from foldproof.facts.transfer._broadcast import static_count
+from foldproof.facts.transfer._broadcast import static_count, static_sizes
 
 _AXES_AS_INPUT = {"ReduceSum": 13}
 """The version from which on the axes are an input, 18 for all others."""
@@ -64,7 +65,11 @@ def reduced_shape(shape: Sequence[DimLike], axes: frozenset[int], keep: bool) ->
 
 
 def _of_unknown_rank(node: NodeView, keep: bool) -> Fact:
-    all_axes = not node.has_input(1) and not node.attribute("axes", ()) and not node.attribute("noop_with_empty_axes", 0)
+    all_axes = (
+        not node.has_input(1)
+        and not node.attribute("axes", ())
+        and not node.attribute("noop_with_empty_axes", 0)
+    )
     return tensor_fact(None, () if all_axes and not keep else None)
 
 
@@ -79,15 +84,22 @@ def _of_unknown_axes(node: NodeView, shape: tuple[DimLike, ...], keep: bool) -> 
 def _elements(node: NodeView, data: Fact, axes: frozenset[int]) -> list[Element] | None:
     compute = _ELEMENT_OF.get(node.op_type)
     count = static_count(data.shape)
-    if compute is None or data.shape is None or count is None or count > MAX_ELEMENTS or data.elements is None:
+    if (
+        compute is None
+        or data.shape is None
+        or count is None
+        or count > MAX_ELEMENTS
+        or data.elements is None
+    ):
         return None
     if len(data.elements) != count:
         return None
-    kept = [axis for axis in range(len(data.shape)) if axis not in axes]
-    rows = int(np.prod([data.shape[axis] for axis in kept], dtype=np.int64))
+    sizes = static_sizes(data.shape)
+    kept = [axis for axis in range(len(sizes)) if axis not in axes]
+    rows = prod(sizes[axis] for axis in kept)
     if rows > MAX_ELEMENTS or (count == 0 and rows and node.op_type not in ("ReduceSum", "ReduceProd")):
         return None
-    order = np.arange(count).reshape([int(dim) for dim in data.shape if isinstance(dim, int)])
+    order = np.arange(count).reshape(sizes)
     groups = order.transpose([*kept, *sorted(axes)]).reshape(rows, -1 if count else 0).tolist()
     return [compute(data.dtype, *(data.elements[k] for k in group)) for group in groups]
 

@@ -68,14 +68,13 @@ def slice_length(dim: DimLike, start: Element, end: Element, step: Element) -> D
 
 def _forward(dim: DimLike, start: DimLike, end: DimLike, step: int) -> DimLike | None:
     """The length of a slice with a positive step: that of [start, end), clamped to [0, dim), divided by the step."""
+    start, end = _from_the_end(dim, start), _from_the_end(dim, end)
     if isinstance(end, int) and end >= TO_THE_END:
         stop = dim
     elif at_least(end, 0):
         stop = minimum(end, dim)
     elif at_least(-1, end):
         stop = dim + end  # below 0 it takes nothing, as with the bound clamped to 0
-    elif end is dim:
-        stop = dim
     else:
         return None
     if at_least(start, 0):  # beyond the dim it takes nothing, so there is no need to clamp it
@@ -85,6 +84,17 @@ def _forward(dim: DimLike, start: DimLike, end: DimLike, step: int) -> DimLike |
     else:
         return None
     return ceil_div(length, step)
+
+
+def _from_the_end(dim: DimLike, bound: DimLike) -> DimLike:
+    """A bound of `dim - 1` or `dim - 2` as -1 or -2: where it is negative it counts from the end, and both give 0.
+
+    With `dim - 3` this fails: at a dim of 2 it is the last element.
+    """
+    if bound is dim:
+        return TO_THE_END
+    distance = dim - bound
+    return -distance if isinstance(distance, int) and distance in (1, 2) and isinstance(bound, Dim) else bound
 
 
 def _backward(dim: DimLike, start: DimLike, end: DimLike, step: int) -> DimLike | None:
@@ -151,7 +161,7 @@ def compress(node: NodeView) -> Fact | None:
     grid = positions(data)
     if grid is None:
         return tensor_fact(data.dtype, shape)
-    return tensor_fact(data.dtype, shape, pick(data.elements or (), grid.take(chosen, None if axis is None else place)))
+    return tensor_fact(data.dtype, shape, pick(data.elements or (), grid.take(np.array(chosen, np.int64), None if axis is None else place)))
 
 
 @infers("Unique")

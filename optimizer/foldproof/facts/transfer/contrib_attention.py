@@ -1,0 +1,148 @@
+"""onnxruntime's own attention operators (`com.microsoft`) and the embedding that goes before them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import onnx_ir as ir
+
+from foldproof.facts.dim import Dim, DimLike, exact_div, maximum
+from foldproof.facts.fact import Fact, tensor_fact
+from foldproof.facts.registry import NodeView, infers
+from foldproof.facts.transfer._broadcast import Shape
+
+DOMAIN = "com.microsoft"
+
+
+def _dim(shape: Shape | None, axis: int, rank: int) -> DimLike | None:
+    """A dim of a shape of the rank that is expected."""
+    return shape[axis] if shape is not None and len(shape) == rank else None
+
+
+def _shape(node: NodeView, dims: Sequence[DimLike | None], output: int) -> Shape:
+    """A shape with fresh symbols where a dim is not known."""
+    return tuple(node.fresh(axis, output) if dim is None else dim for axis, dim in enumerate(dims))
+
+
+def _ratio(dim: DimLike | None, divisor: DimLike | None) -> DimLike | None:
+    return None if dim is None or divisor is None or divisor == 0 else exact_div(dim, divisor)
+
+
+def _times(a: DimLike | None, b: DimLike | None) -> DimLike | None:
+    return None if a is None or b is None else a * b
+
+
+def _plus(a: DimLike | None, b: DimLike | None) -> DimLike | None:
+    return None if a is None or b is None else a + b
+
+
+@infers("EmbedLayerNormalization", "QEmbedLayerNormalization", domain=DOMAIN)
+def embed_layer_normalization(node: NodeView) -> Sequence[Fact]:
+    """A vector for each word; for each sentence the number of its words; the sum before normalization."""
+    words, table = node.input(0).shape, node.input(2)
+    dtype = table.dtype
+    if node.op_type == "QEmbedLayerNormalization":
+        dtype = node.input(8).dtype
+    batch = _dim(words, 0, 2)
+    dims = (batch, _dim(words, 1, 2), _dim(table.shape, 1, 2))
+    shape = _shape(node, dims, 0)
+    return [
+        tensor_fact(dtype, shape),
+        tensor_fact(ir.DataType.INT32, _shape(node, (batch,), 1)),
+        tensor_fact(dtype, shape),
+    ]
+
+
+@infers("Attention", "QAttention", domain=DOMAIN)
+def attention(node: NodeView) -> Sequence[Fact]:
+    """Merged projections of queries, keys and values; keys and values are stacked in the present state."""
+    data, weights = node.input(0), node.input(1)
+    past = node.input(8 if node.op_type == "QAttention" else 4)
+    dtype = node.input(2).dtype if node.op_type == "QAttention" else data.dtype
+    sizes = node.attribute("qkv_hidden_sizes", ())
+    thirds = _ratio(_dim(weights.shape, 1, 2), 3)
+    keys: DimLike | None = sizes[1] if len(sizes) == 3 else thirds
+    values: DimLike | None = sizes[2] if len(sizes) == 3 else thirds
+    batch, length = _dim(data.shape, 0, 3), _dim(data.shape, 1, 3)
+    output = tensor_fact(dtype, _shape(node, (batch, length, values), 0))
+    if node.output_count < 2:
+        return [output]
+    heads = node.attribute("num_heads")
+    total: DimLike | None = length
+    given = node.has_input(8 if node.op_type == "QAttention" else 4)
+    if given:
+        total = _plus(_dim(past.shape, 3, 5), length)
+    if node.attribute("past_present_share_buffer", 0):
+        total = _dim(past.shape, 3, 5) if given else None
+    present = tensor_fact(dtype, _shape(node, (2, batch, heads, total, _ratio(keys, heads)), 1))
+    return [output, present]
+
+
+@infers("MultiHeadAttention", domain=DOMAIN)
+def multi_head_attention(node: NodeView) -> Sequence[Fact]:
+    """Queries, keys and values apart (3-D), keys and values of another node (4-D), or packed (5-D)."""
+    query, key, value = (node.input(k).shape for k in range(3))
+    dtype = node.input(0).dtype
+    heads: DimLike | None = node.attribute("num_heads")
+    packed = query is not None and len(query) == 5
+    unknown = query is None
+    batch = None if query is None else query[0]
+    length = None if query is None or len(query) not in (3, 5) else query[1]
+    hidden: DimLike | None = None
+    kv_length: DimLike | None = None
+    head_size: DimLike | None = None
+    value_head: DimLike | None = None
+    if packed:
+        hidden = _times(_dim(query, 2, 5), _dim(query, 4, 5))
+        kv_length, head_size = length, _dim(query, 4, 5)
+        value_head = head_size
+    elif not unknown and node.has_input(1) and key is not None:
+        if len(key) == 5:
+            hidden = _times(key[2], key[4])
+            kv_length, head_size, value_head = key[1], key[4], key[4]
+        elif value is not None and len(value) == 4:
+            hidden = _times(value[1], value[3])
+        elif value is not None and len(value) == 3 and len(key) == 3:
+            hidden = value[2]
+            kv_length = key[1]
+            head_size, value_head = _ratio(_dim(query, 2, 3), heads), _ratio(value[2], heads)
+    facts = [tensor_fact(dtype, _shape(node, (batch, length, hidden), 0))]
+    if node.output_count < 2:
+        return facts
+    total = kv_length
+    if node.has_input(6):
+        past = node.input(6).shape
+        shared = node.has_input(8)  # a buffer of the greatest length that goes in and out
+        total = None if shared else _plus(_dim(past, 2, 4), kv_length)
+    facts.append(tensor_fact(dtype, _shape(node, (batch, heads, total, head_size), 1)))
+    facts.append(tensor_fact(dtype, _shape(node, (batch, heads, total, value_head), 2)))
+    facts.append(tensor_fact(None, _shape(node, (batch, heads, length, total), 3)))
+    return facts
+
+
+@infers("GroupQueryAttention", domain=DOMAIN)
+def group_query_attention(node: NodeView) -> Sequence[Fact]:
+    """Several query heads for each head of keys and values, which are kept in a cache of past and present."""
+    query, past = node.input(0).shape, node.input(3).shape
+    dtype = node.input(0).dtype
+    heads, kv_heads = node.attribute("num_heads"), node.attribute("kv_num_heads")
+    batch, length, width = (_dim(query, axis, 3) for axis in range(3))
+    head_size: DimLike | None = None
+    if isinstance(heads, int) and isinstance(kv_heads, int) and query is not None:
+        head_size = _ratio(width, heads if node.has_input(1) else heads + 2 * kv_heads)
+    facts = [tensor_fact(dtype, _shape(node, (batch, length, _times(head_size, heads)), 0))]
+    if node.output_count < 2:
+        return facts
+    elements = node.input(6).elements
+    total = elements[0] if elements is not None and len(elements) == 1 else None
+    kept: DimLike | None = None
+    if isinstance(total, (int, Dim)) and not node.attribute("sliding_window_cache", 0):
+        # The cache grows where it must, unless the caller gives a buffer that has room.
+        before: DimLike | None = _dim(past, 2, 4) if node.has_input(3) else 0
+        kept = None if before is None else maximum(before, total)
+    cache = node.input(3).dtype if node.has_input(3) else dtype
+    last = _dim(past, 3, 4) if node.has_input(3) else head_size
+    cached = node.fresh(2, 1) if kept is None else kept  # one for both
+    for output in (1, 2):
+        facts.append(tensor_fact(cache, _shape(node, (batch, kv_heads, cached, last), output)))
+    return facts

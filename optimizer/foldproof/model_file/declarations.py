@@ -1,0 +1,100 @@
+"""What a model says about its parts: names, descriptions, types; kept from the original, if there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import onnx
+import onnx_ir as ir
+
+_ANNOTATION = "quant_parameter_tensor_names"
+"""The key in a value's `meta` under which onnx_ir keeps its quantization annotation."""
+
+
+def set_changed(target: Any, owner: Any, fields: Iterable[str]) -> None:
+    """Sets the fields of a message that differ from those of `owner`; None is the same as empty or 0."""
+    for field in fields:
+        before, now = getattr(target, field), getattr(owner, field)
+        if now is None:
+            now = type(before)()
+        if before != now:
+            setattr(target, field, now)
+
+
+def set_described(target: Any, owner: Any) -> None:
+    """Sets `doc_string` and `metadata_props` where they changed; entries that stay keep their order."""
+    set_changed(target, owner, ("doc_string",))
+    entries, properties = target.metadata_props, owner.metadata_props
+    if {entry.key: entry.value for entry in entries} != properties:
+        kept = [entry.key for entry in entries if entry.key in properties]
+        del entries[:]
+        for key in dict.fromkeys([*kept, *properties]):
+            entries.add(key=key, value=properties[key])
+
+
+def declare(
+    target: Any,
+    values: Iterable[ir.Value],
+    originals: Iterable[onnx.ValueInfoProto],
+    redeclared: Iterable[str],
+) -> None:
+    """Declares inputs or outputs: as the original did, except new ones and the redeclared."""
+    by_name = {proto.name: proto for proto in originals if proto.name not in redeclared}
+    for value in values:
+        original = by_name.get(value.name or "")
+        if original is not None:
+            target.append(original)
+        else:
+            ir.serde.serialize_value_into(target.add(), value)
+
+
+def keep_living(target: Any, original: onnx.GraphProto | onnx.FunctionProto) -> None:
+    """Keeps the type declarations and quantization annotations of all values that were not taken away.
+
+    Args:
+        target: The new graph or function, complete but for these.
+        original: What it was.
+    """
+    is_graph = isinstance(original, onnx.GraphProto)
+    annotations: Sequence[onnx.TensorAnnotation] = original.quantization_annotation if is_graph else ()
+    if not original.value_info and not annotations:
+        return
+    gone = _defined_names(original) - _defined_names(target)
+    target.value_info.extend(value for value in original.value_info if value.name not in gone)
+    if annotations:
+        target.quantization_annotation.extend(a for a in annotations if a.tensor_name not in gone)
+
+
+def _defined_names(owner: onnx.GraphProto | onnx.FunctionProto) -> set[str]:
+    names: set[str] = set()
+    if isinstance(owner, onnx.GraphProto):
+        names.update(value.name for value in owner.input)
+        names.update(tensor.name for tensor in owner.initializer)
+        names.update(tensor.values.name for tensor in owner.sparse_initializer)
+    else:
+        names.update(owner.input)
+    for node in owner.node:
+        names.update(node.output)
+    return names
+
+
+def add_value_info(target: Any, owner: ir.Graph | ir.Function) -> None:
+    """Declares the intermediate values of a graph or function that has no original."""
+    outputs = set(owner.outputs) if isinstance(owner, ir.Graph) else set()
+    values = owner.inputs if isinstance(owner, ir.Function) else ()
+    for value in (*values, *(value for node in owner for value in node.outputs)):
+        says_something = value.type is not None or value.doc_string or value.metadata_props
+        if says_something and value.name and value not in outputs:
+            ir.serde.serialize_value_into(target.add(), value)
+
+
+def add_annotations(target: onnx.GraphProto, graph: ir.Graph) -> None:
+    """Adds the quantization annotations of the values of a graph that has no original."""
+    produced = (value for node in graph for value in node.outputs)
+    for value in dict.fromkeys([*graph.inputs, *graph.initializers.values(), *produced]):
+        names = value.meta.get(_ANNOTATION)
+        if names:
+            annotation = target.quantization_annotation.add(tensor_name=value.name)
+            for key, name in names.items():
+                annotation.quant_parameter_tensor_names.add(key=key, value=name)

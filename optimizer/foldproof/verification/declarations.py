@@ -1,0 +1,57 @@
+"""Comparing what two models declare: the names, order, types and dims of their inputs and outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import onnx
+from onnx import helper
+
+from .results import Difference
+from .signature import inputs_of, output_names
+
+
+def missing_values(original: onnx.ModelProto, optimized: onnx.ModelProto) -> Iterator[Difference]:
+    """Inputs and outputs that only one of two models has, or that it has in another order."""
+    pairs = (
+        ("input", [each.name for each in inputs_of(original)], [each.name for each in inputs_of(optimized)]),
+        ("output", list(output_names(original)), list(output_names(optimized))),
+    )
+    for kind, before, after in pairs:
+        if before == after:
+            continue
+        lost = [name for name in before if name not in after]
+        new = [name for name in after if name not in before]
+        for name in lost:
+            detail = f"the optimized model has no {kind} {name!r}"
+            yield Difference(name, "missing", detail, original=before, optimized=after)
+        for name in new:
+            detail = f"the original has no {kind} {name!r}"
+            yield Difference(name, "missing", detail, original=before, optimized=after)
+        if not lost and not new:
+            yield Difference(
+                "", "missing", f"the {kind}s are in another order", original=before, optimized=after
+            )
+
+
+def changed_declarations(original: onnx.ModelProto, optimized: onnx.ModelProto) -> Iterator[str]:
+    """Inputs and outputs that are declared otherwise, in words. No runtime looks at most of this."""
+    for kind in ("input", "output"):
+        before = {each.name: each.type for each in getattr(original.graph, kind)}
+        for each in getattr(optimized.graph, kind):
+            if each.name in before and _text(before[each.name]) != _text(each.type):
+                yield f"{kind} {each.name}: declared {_text(before[each.name])}, now {_text(each.type)}"
+
+
+def _text(declared: onnx.TypeProto) -> str:
+    """A type and its dims, for a person; equal for equal ones."""
+    if not declared.HasField("tensor_type"):
+        return " ".join(str(declared).split())
+    tensor = declared.tensor_type
+    kind = helper.tensor_dtype_to_string(tensor.elem_type).rpartition(".")[2].lower()
+    if not tensor.HasField("shape"):
+        return kind
+    dims = (
+        str(dim.dim_value) if dim.HasField("dim_value") else dim.dim_param or "?" for dim in tensor.shape.dim
+    )
+    return f"{kind}[{', '.join(dims)}]"

@@ -1,0 +1,53 @@
+"""Small models as text, and what becomes of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import onnx
+import onnx_ir as ir
+
+from foldproof.facts import Facts
+from foldproof.graphs import count_operators
+from foldproof.rewriting import Rewriter, Rule
+from foldproof.rewriting.packs import installed
+
+
+def parse(body: str, *, opset: int = 18, ir_version: int = 10, imports: str = "", functions: str = "") -> onnx.ModelProto:
+    """A model from its graph in ONNX's text form, such as `g (float[N] x) => (int64 s) { s = Size(x) }`."""
+    more = f", {imports}" if imports else ""
+    text = f'<ir_version: {ir_version}, opset_import: ["": {opset}{more}]>\n{body}\n{functions}'
+    return onnx.parser.parse_model(text)
+
+
+def rewrite(
+    model: onnx.ModelProto, *names: str, overridable: Sequence[str] = (), keep_node: Sequence[str] = ()
+) -> tuple[onnx.ModelProto, Rewriter]:
+    """Applies the named rules alone (all of them where none is named), without verification."""
+    rules = [rule for rule in installed() if not names or rule.name in names]
+    return rewrite_by(model, rules, overridable=overridable, keep_node=keep_node)
+
+
+def rewrite_by(
+    model: onnx.ModelProto, rules: Sequence[Rule], *, overridable: Sequence[str] = (), keep_node: Sequence[str] = ()
+) -> tuple[onnx.ModelProto, Rewriter]:
+    """Applies rules to a copy of a model, and checks that the result is a valid model."""
+    copy = ir.from_proto(model)
+    facts = Facts(copy, overridable)
+    rewriter = Rewriter(copy, facts, rules, overridable=frozenset(overridable), keep_node=keep_node)
+    rewriter.run()
+    assert facts.problems == []
+    proto = ir.to_proto(copy)
+    onnx.checker.check_model(proto, full_check=True)
+    return proto, rewriter
+
+
+def operators(model: onnx.ModelProto) -> Counter[str]:
+    """How many nodes of each operator a model has, bodies and functions counted, `Constant` not."""
+    return count_operators(ir.from_proto(model))
+
+
+def initializers(model: onnx.ModelProto) -> dict[str, object]:
+    """The main graph's initializers as Python values."""
+    return {tensor.name: onnx.numpy_helper.to_array(tensor).tolist() for tensor in model.graph.initializer}
