@@ -13,6 +13,7 @@ from foldproof import model_file
 from foldproof.errors import ModelError
 from foldproof.validation import check_structure
 from onnx import TensorProto, helper
+from onnxruntime.capi import onnxruntime_pybind11_state as onnxruntime_state
 
 node = helper.make_node
 BOTH = np.array([1, 2], np.float32)
@@ -255,7 +256,7 @@ def test_what_onnxruntime_loads_comes_out_with_the_same_results(name, caplog):
 def test_what_is_invalid_is_refused_with_the_place(name):
     build, message = REFUSED[name]
     proto = build()
-    with pytest.raises(onnxruntime.capi.onnxruntime_pybind11_state.OnnxRuntimeException if False else Exception):
+    with pytest.raises((onnxruntime_state.Fail, onnxruntime_state.InvalidArgument, onnxruntime_state.InvalidGraph)):
         session(proto)
     with pytest.raises(ModelError, match=message) as caught:
         check_structure(proto)

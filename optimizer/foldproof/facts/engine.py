@@ -308,9 +308,12 @@ class _Assumption(Facts):
 
 def _declared(type_: ir.TypeProtocol | None, shape: tuple[DimLike, ...] | None, basis: Basis) -> Fact:
     """The fact that a declared type states. The shape belongs to the innermost tensor of a sequence or optional."""
-    if isinstance(type_, (ir.SequenceType, ir.OptionalType)):
-        kind = Kind.SEQUENCE if isinstance(type_, ir.SequenceType) else Kind.OPTIONAL
-        return Fact(kind=kind, item=_declared(type_.elem_type, shape, basis), basis=basis)
+    if isinstance(type_, ir.SequenceType):
+        # A symbolic dim may be another number in each item: the published tests of SequenceMap have such inputs.
+        common = shape if shape is not None and all(isinstance(dim, int) for dim in shape) else None
+        return Fact(kind=Kind.SEQUENCE, item=_declared(type_.elem_type, common, basis), basis=basis)
+    if isinstance(type_, ir.OptionalType):
+        return Fact(kind=Kind.OPTIONAL, item=_declared(type_.elem_type, shape, basis), basis=basis)
     if isinstance(type_, ir.TensorType):
         return Fact(dtype=type_.dtype, shape=shape, basis=basis)
     return Fact(basis=basis)

@@ -37,7 +37,11 @@ def output_dtypes(view: NodeView) -> list[ir.DataType | None]:
     outputs: list[ir.DataType | None] = []
     for index in range(len(view.node.outputs)):
         rule = rules[min(index, len(rules) - 1)] if rules else None
-        outputs.append(view.input(rule).dtype if isinstance(rule, int) else rule)
+        # A DataType is an int too: it must be told from the position of an input.
+        if rule is None or isinstance(rule, ir.DataType):
+            outputs.append(rule)
+        else:
+            outputs.append(view.input(rule).dtype)
     return outputs
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MutableMapping
 
 import onnx
 import onnx_ir as ir
@@ -17,6 +17,8 @@ from foldproof.validation import canonical_domain
 
 _TENSOR = ir.AttributeType.TENSOR
 _TENSORS = ir.AttributeType.TENSORS
+_HOLDS_ONE = frozenset({_TENSOR, ir.AttributeType.SPARSE_TENSOR})
+_HOLDS_TENSORS = _HOLDS_ONE | {_TENSORS, ir.AttributeType.SPARSE_TENSORS}
 _COPYABLE = (
     ir.Tensor,
     ir.ExternalTensor,
@@ -90,15 +92,30 @@ def _replace_tensors(model: ir.Model, replace: Callable[[ir.TensorProtocol], ir.
                     value.type, value.shape = ir.TensorType(tensor.dtype), tensor.shape
                 value.const_value = tensor
         for node in graph:
-            for name, attribute in node.attributes.items():
-                kind = attribute.type
-                if (kind is _TENSOR or kind is _TENSORS) and attribute.value is not None:
-                    new = (
-                        replace(attribute.value)
-                        if kind is _TENSOR
-                        else [replace(tensor) for tensor in attribute.value]
-                    )
-                    node.attributes[name] = ir.Attr(name, kind, new, doc_string=attribute.doc_string)
+            if node.attributes:
+                _replace_in_attributes(node.attributes, replace, is_constant=node.op_type == "Constant")
+    for function in model.functions.values():
+        _replace_in_attributes(function.attributes, replace)
+
+
+def _replace_in_attributes(
+    attributes: MutableMapping[str, ir.Attr],
+    replace: Callable[[ir.TensorProtocol], ir.TensorProtocol],
+    is_constant: bool = False,
+) -> None:
+    for name, attribute in attributes.items():
+        kind = attribute.type
+        if kind not in _HOLDS_TENSORS or attribute.value is None:
+            continue
+        if kind in _HOLDS_ONE:
+            new: object = replace(attribute.value)
+            if isinstance(new, SparseTensor) and not is_constant:
+                kind = ir.AttributeType.SPARSE_TENSOR
+        else:
+            new = tensors = [replace(tensor) for tensor in attribute.value]
+            if any(isinstance(tensor, SparseTensor) for tensor in tensors):
+                kind = ir.AttributeType.SPARSE_TENSORS
+        attributes[name] = ir.Attr(name, kind, new, doc_string=attribute.doc_string)
 
 
 def _set_opsets(owner: ir.Graph | ir.Function, imports: dict[str, int]) -> None:

@@ -91,6 +91,8 @@ def is_same_attribute(attribute: ir.Attr, original: onnx.AttributeProto, stays: 
     same = _SAME.get(kind)
     if same is not None:
         return same(value, original)
+    if kind is _Kind.SPARSE_TENSORS:
+        return [tensor.origin for tensor in value] == list(original.sparse_tensors)
     if kind is _Kind.TENSOR:
         return _is_same_tensor(value, original.t, stays)
     if kind is _Kind.TENSORS:

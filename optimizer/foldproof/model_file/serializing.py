@@ -248,10 +248,13 @@ class _Serializer:
             originals = original.graphs if original is not None else ()
             for graph, before in itertools.zip_longest(value, originals[: len(value)]):
                 self._graph(target.graphs.add(), graph, before)
+        elif kind is ir.AttributeType.SPARSE_TENSORS:
+            for tensor in value:
+                self._sparse(target.sparse_tensors.add(), tensor, tensor.origin.values.name)
         elif kind is ir.AttributeType.TENSORS:
             for tensor in value:
                 self._tensor(target.tensors.add(), tensor, None, None)
-        elif isinstance(value, SparseTensor) and target.name == SPARSE_VALUE:
+        elif kind is ir.AttributeType.SPARSE_TENSOR or target.name == SPARSE_VALUE:
             target.type = onnx.AttributeProto.SPARSE_TENSOR
             self._sparse(target.sparse_tensor, value, value.origin.values.name)
         else:
@@ -296,9 +299,11 @@ _NESTED = frozenset(
         ir.AttributeType.GRAPHS,
         ir.AttributeType.TENSOR,
         ir.AttributeType.TENSORS,
+        ir.AttributeType.SPARSE_TENSOR,
+        ir.AttributeType.SPARSE_TENSORS,
     }
 )
-_NESTED_FIELDS = frozenset({"g", "graphs", "t", "tensors", "sparse_tensor"})
+_NESTED_FIELDS = frozenset({"g", "graphs", "t", "tensors", "sparse_tensor", "sparse_tensors"})
 _REBUILT_IN_GRAPH = frozenset(
     {"node", "initializer", "sparse_initializer", "input", "output", "value_info", "quantization_annotation"}
 )

@@ -14,7 +14,6 @@ import onnx_ir as ir
 
 from foldproof.model_file.protobuf import View
 
-_SPARSE = onnx.AttributeProto.SPARSE_TENSOR
 _GRAPH = onnx.AttributeProto.GRAPH
 _NOT_PLAIN = frozenset(
     {
@@ -131,9 +130,8 @@ def _readable_attribute(attribute: onnx.AttributeProto, op_type: str) -> Any:
             if all(map(_is_representable, attribute.type_protos))
             else View(attribute, type_protos=types)
         )
-    if kind == _SPARSE and op_type == "Constant":
-        return View(
-            attribute, name="value", type=onnx.AttributeProto.TENSOR, t=SparseStandIn(attribute.sparse_tensor)
-        )
-    # A sparse attribute of an operator that we don't know: opaque.
-    return View(attribute, type=onnx.AttributeProto.UNDEFINED)
+    if kind == onnx.AttributeProto.SPARSE_TENSORS:
+        stand_ins = [SparseStandIn(sparse) for sparse in attribute.sparse_tensors]
+        return View(attribute, type=onnx.AttributeProto.TENSORS, tensors=stand_ins)
+    name = "value" if op_type == "Constant" else attribute.name
+    return View(attribute, name=name, type=onnx.AttributeProto.TENSOR, t=SparseStandIn(attribute.sparse_tensor))

@@ -1,9 +1,10 @@
-"""Verification: original and optimized model, run at several bindings, and all that they hand out compared."""
+"""Verification: original and optimized model run at several bindings, and what they hand out compared."""
 
 from __future__ import annotations
 
 from .engines import Runnable
-from .instrumentation import Probe, find_probes, instrument
+from .instrumentation import instrument
+from .probes import Probe, find_probes
 from .results import Difference, Evaluation, NotAdmitted, Run, Verification
 from .verification import verify
 

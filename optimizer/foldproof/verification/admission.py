@@ -117,7 +117,7 @@ class Admission:
         return self._deadline - time.monotonic()
 
     def _search(self, search: Search, goal: Goal, until: float) -> list[Admitted]:
-        """The best feed for a goal of those tried within the limits; before it the first one, where that is another."""
+        """The best feed for a goal of those tried within the limits; before it the first, if another."""
         found: list[Admitted] = []
         best = (-1, -1.0)
         limit = goal.attempts

@@ -6,7 +6,7 @@ import ctypes
 import importlib.util
 import pathlib
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Protocol, TypeAlias
 
 import ml_dtypes
@@ -54,12 +54,13 @@ class Engine(Protocol):
     def outputs(self) -> tuple[str, ...]:
         """The names of the outputs, in order."""
 
-    def run(self, feeds: Feeds, seconds: float | None = None) -> list[Any]:
+    def run(self, feeds: Feeds, seconds: float | None = None, shapes_of: Collection[str] = ()) -> list[Any]:
         """Run the model.
 
         Args:
             feeds: The inputs by name.
             seconds: Where the engine can, it stops after this time.
+            shapes_of: Of these outputs only the shape is wanted; an array of that shape stands in for them.
 
         Raises:
             EngineError: The model fails at this feed.
@@ -125,7 +126,7 @@ class OnnxRuntime:
             for each in [*self._session.get_inputs(), *self._session.get_outputs()]
         )
 
-    def run(self, feeds: Feeds, seconds: float | None = None) -> list[Any]:
+    def run(self, feeds: Feeds, seconds: float | None = None, shapes_of: Collection[str] = ()) -> list[Any]:
         """See `Engine.run`."""
         options = self._runtime.RunOptions()
         options.log_severity_level = 4
@@ -135,19 +136,22 @@ class OnnxRuntime:
             stop.daemon = True
             stop.start()
         try:
-            if self._plain:
+            arrays = all(isinstance(each, np.ndarray) for each in feeds.values())
+            if not arrays or (self._plain and not shapes_of):
                 return list(self._session.run(None, dict(feeds), options))
             values = {name: self._to_runtime(value) for name, value in feeds.items()}
-            return [_from_runtime(each) for each in self._session.run_with_ort_values(None, values, options)]
+            found = self._session.run_with_ort_values(None, values, options)
+            return [
+                _stand_in(each) if name in shapes_of else _from_runtime(each)
+                for name, each in zip(self.outputs, found, strict=True)
+            ]
         except Exception as error:
             raise (TimedOut if options.terminate else EngineError)(str(error)) from error
         finally:
             if stop is not None:
                 stop.cancel()
 
-    def _to_runtime(self, value: Any) -> Any:
-        if not isinstance(value, np.ndarray):
-            raise TypeError("a sequence, optional or map beside tensors of a narrow float type")
+    def _to_runtime(self, value: np.ndarray) -> Any:
         code = _NARROW_NUMPY.get(value.dtype)
         if code is None:
             return self._runtime.OrtValue.ortvalue_from_numpy(value)
@@ -159,6 +163,10 @@ def _terminate(options: Any) -> None:
     options.terminate = True
 
 
+def _stand_in(value: Any) -> np.ndarray:
+    return np.broadcast_to(np.zeros((), np.int8), tuple(value.shape()))
+
+
 def _from_runtime(value: Any) -> Any:
     if not value.is_tensor() or value.element_type() not in _NARROW:
         return value.numpy()
@@ -168,7 +176,9 @@ def _from_runtime(value: Any) -> Any:
     return np.frombuffer(content, narrow).reshape(value.shape())
 
 
-def load_engine(model: Runnable, data_folder: pathlib.Path | None = None) -> Engine:
+def load_engine(
+    model: Runnable, data_folder: pathlib.Path | None = None, like: Engine | None = None
+) -> Engine:
     """The engine that runs a model.
 
     That is onnxruntime, or, where it lacks an operator or a type, the ONNX reference with our kernels.
@@ -176,16 +186,20 @@ def load_engine(model: Runnable, data_folder: pathlib.Path | None = None) -> Eng
     Args:
         model: A model, or the path of its file.
         data_folder: The folder of the external data of a model that is given as a proto.
+        like: The same engine as this is preferred.
 
     Raises:
         EngineError: Neither can; the message is onnxruntime's, then the reference's.
     """
     from .reference import Reference
 
-    try:
-        return OnnxRuntime(model, data_folder)
-    except EngineError as first:
+    kinds: list[type[OnnxRuntime] | type[Reference]] = [OnnxRuntime, Reference]
+    if isinstance(like, Reference):
+        kinds.reverse()
+    errors = []
+    for kind in kinds:
         try:
-            return Reference(model, data_folder)
-        except EngineError as second:
-            raise EngineError(f"{first.first_line}; {second.first_line}") from first
+            return kind(model, data_folder)
+        except EngineError as error:
+            errors.append(error.first_line)
+    raise EngineError("; ".join(errors))

@@ -85,7 +85,7 @@ def _fitted(source: str, declared: Input, value: np.ndarray) -> np.ndarray:
     dims = declared.dims
     if dims is not None and (
         len(dims) != value.ndim
-        or any(isinstance(dim, int) and dim != size for dim, size in zip(dims, value.shape))
+        or any(isinstance(dim, int) and dim != size for dim, size in zip(dims, value.shape, strict=True))
     ):
         raise UsageError(f"{source}: input {declared.name!r} has shape {list(value.shape)}", hint=hint)
     return value
@@ -110,5 +110,7 @@ def binding_of(feed: dict[str, Any], inputs: tuple[Input, ...]) -> dict[str, int
     for each in inputs:
         value = feed.get(each.name)
         if isinstance(value, np.ndarray) and each.dims is not None:
-            binding.update({dim: size for dim, size in zip(each.dims, value.shape) if isinstance(dim, str)})
+            binding.update(
+                {dim: size for dim, size in zip(each.dims, value.shape, strict=True) if isinstance(dim, str)}
+            )
     return binding

@@ -22,9 +22,10 @@ _WORDS = ("a", "b", "c", "monday", "Tuesday", "x y", "", "é")
 Style = Literal["mixed", "ones", "length", "zeros", "positive"]
 """How values are chosen of which nothing is known.
 
-`mixed`: floats around zero; integers small and nonnegative, masks of zeros and ones that begin with one.
-`ones`, `zeros`: all integers and booleans are that. `length`: all integers are the largest dim of the binding.
-`positive`: as `mixed`, with floats above zero.
+- `mixed`: floats around zero; integers small and nonnegative, masks of zeros and ones that begin with one.
+- `ones`, `zeros`: all integers and booleans are that.
+- `length`: all integers are the largest dim of the binding.
+- `positive`: as `mixed`, with floats above zero.
 """
 Override = Literal["no", "floats", "all"]
 """Which of the initializers that are inputs too get values of their own."""

@@ -123,7 +123,7 @@ class _Finder:
     ) -> None:
         if self.depth > 8:
             return
-        pairs = list(zip(function.input, node.input))
+        pairs = list(zip(function.input, node.input, strict=False))
         self.depth += 1
         self.walk(
             function.node,
@@ -134,7 +134,7 @@ class _Finder:
 
     def enter(self, node: onnx.NodeProto, body: onnx.GraphProto, flows: _Flows, tables: _Tables) -> None:
         inner = dict(flows)
-        for formal, actual in zip(body.input, node.input):
+        for formal, actual in zip(body.input, node.input, strict=False):
             if actual in flows:
                 inner[formal.name] = flows[actual]
         self.walk(body.node, inner, {**tables, **self.tables(body)})

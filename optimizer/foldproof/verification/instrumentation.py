@@ -11,49 +11,21 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterable, Iterator, MutableSequence, Sequence
+from collections.abc import Iterable, MutableSequence, Sequence
 from typing import Any, Literal
 
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from .protos import FunctionKey, bodies, canonical, label, opsets_of, reads_of
+from .probes import Probe, Step
+from .protos import FunctionKey, bodies, canonical, reads_of
 
 # Padded dims: as many as any runtime's rank, and what stands for "no dim" and for "this branch was not
 # taken".
 LANES = 16
 PAD = -2
 NOT_EXECUTED = -1
-
-Step = tuple[int, str]  # the index of a node in its scope, and which of its bodies
-
-
-@dataclasses.dataclass(frozen=True)
-class Probe:
-    """A `Size` or `Shape` node of a model, and where it is.
-
-    Attributes:
-        op_type: `Size` or `Shape`.
-        output: The name of its output.
-        place: Where it is, for a person, such as `If_3/then_branch`; `""` in the main graph.
-        function: The model-local function that holds it, if any.
-        path: The way to its scope from the main graph's or function's nodes.
-        index: Its place among the nodes of that scope.
-        version: The opset version that holds there.
-        start: The attribute of `Shape`.
-        end: Likewise.
-    """
-
-    op_type: str
-    output: str
-    place: str
-    function: FunctionKey | None
-    path: tuple[Step, ...]
-    index: int
-    version: int
-    start: int = 0
-    end: int | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,48 +44,6 @@ class Export:
     probe: Probe
     part: Literal["data", "dims", "result", "lanes"]
     loops: int = 0
-
-
-def find_probes(proto: onnx.ModelProto) -> list[Probe]:
-    """All `Size` and `Shape` nodes of ai.onnx in a model: in the main graph, in bodies and in functions."""
-    main = opsets_of(list(proto.opset_import))
-    found = list(_find(proto.graph.node, main.get("", 1), None, (), ""))
-    for function in proto.functions:
-        key = canonical(function.domain), function.name
-        version = opsets_of(list(function.opset_import)).get("", main.get("", 1))
-        found += _find(function.node, version, key, (), f"function {function.domain}::{function.name}")
-    return found
-
-
-def _find(
-    nodes: Sequence[onnx.NodeProto],
-    version: int,
-    function: FunctionKey | None,
-    path: tuple[Step, ...],
-    place: str,
-) -> Iterator[Probe]:
-    for index, node in enumerate(nodes):
-        if (
-            node.op_type in ("Size", "Shape")
-            and not canonical(node.domain)
-            and node.output
-            and len(node.input) == 1
-        ):
-            ends = {each.name: each.i for each in node.attribute if each.name in ("start", "end")}
-            yield Probe(
-                node.op_type,
-                node.output[0],
-                place,
-                function,
-                path,
-                index,
-                version,
-                ends.get("start", 0),
-                ends.get("end"),
-            )
-        for name, body in bodies(node):
-            inner = f"{place}/{label(node)}/{name}" if place else f"{label(node)}/{name}"
-            yield from _find(body.node, version, function, (*path, (index, name)), inner)
 
 
 def instrument(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pathlib
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import onnx
@@ -48,7 +48,7 @@ class Reference:
         except Exception as error:
             raise EngineError(f"the ONNX reference can't load it: {error}") from error
 
-    def run(self, feeds: Feeds, seconds: float | None = None) -> list[Any]:
+    def run(self, feeds: Feeds, seconds: float | None = None, shapes_of: Collection[str] = ()) -> list[Any]:
         """See `Engine.run`. The time limit is looked at between nodes."""
         unknown, missing = set(feeds) - self._inputs, self._required - set(feeds)
         if unknown or missing:

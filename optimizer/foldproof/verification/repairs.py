@@ -1,7 +1,7 @@
 """What to try next after the original failed: the runtime's message often says which number it wanted.
 
-Dims are bound to numbers of their own, so a number in a message mostly tells which dim is meant: at `past = 5`,
-`seq = 3`, `total = 7` the words `8 by 7` say that `total` has to be 8.
+Dims are bound to numbers of their own, so a number in a message mostly tells which dim is meant: at
+`past = 5`, `seq = 3`, `total = 7` the words `8 by 7` say that `total` has to be 8.
 """
 
 from __future__ import annotations

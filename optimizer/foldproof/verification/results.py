@@ -80,8 +80,7 @@ class NotAdmitted:
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
-    """A `Size` or `Shape` that is left in the optimized model, computed by the reference kernel at one
-    binding.
+    """A `Size` or `Shape` left in the optimized model, computed by the reference kernel at one binding.
 
     Attributes:
         output: The name of the node's output.

@@ -1,4 +1,4 @@
-"""The verification itself: both models loaded, run on every admitted feed, and all that they hand out compared."""
+"""The verification itself: both models run on every admitted feed, and all that they hand out compared."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .engines import Engine, EngineError, Runnable, TimedOut, load_engine, requi
 from .evaluation import Evaluator
 from .feed_files import read_feeds
 from .hints import find_hints
-from .instrumentation import Probe, find_probes
+from .probes import Probe, find_probes
 from .protos import load_proto
 from .randomness import random_outputs
 from .results import Difference, Evaluation, Run, Verification
@@ -129,10 +129,7 @@ class _Verifier:
 
     def load_optimized(self) -> Engine:
         """The optimized model in the same engine as the original, or else in what can run it."""
-        try:
-            engine: Engine = type(self.original)(self.models[1])
-        except EngineError:
-            engine = load_engine(self.models[1])
+        engine = load_engine(self.models[1], like=self.original)
         if engine.name != self.original.name:
             self.notes.append(
                 f"the original ran in {self.original.name}, the optimized model in {engine.name}: "

@@ -22,14 +22,26 @@ from foldproof.facts.dim import (
     maximum,
     minimum,
     modulo,
+    product,
 )
 from foldproof.facts.fact import Element
-from foldproof.facts.transfer._elements import is_float, is_integer, significand_bits, stored, symbolic, truth
+from foldproof.facts.transfer._elements import (
+    is_float,
+    is_integer,
+    magnitude,
+    significand_bits,
+    stored,
+    symbolic,
+    truth,
+)
 
 Binary: TypeAlias = "Callable[[ir.DataType | None, Element, Element], Element]"
 
 _MAX_EXPONENT = 64
-"""Powers beyond this overflow all integers but -1, 0 and 1, and no shape arithmetic has them."""
+"""Powers beyond this overflow all integers but -1, 0 and 1."""
+
+_MAX_SYMBOLIC_EXPONENT = 4
+"""Shape arithmetic squares and cubes. The terms of a sum's power grow without bound."""
 
 
 def add(dtype: ir.DataType | None, a: Element, b: Element) -> Element:
@@ -37,7 +49,7 @@ def add(dtype: ir.DataType | None, a: Element, b: Element) -> Element:
     if a is None or b is None:
         return None
     if isinstance(a, Dim) or isinstance(b, Dim):
-        return None if isinstance(a, Fraction) or isinstance(b, Fraction) else symbolic(dtype, a + b, a, b)
+        return None if isinstance(a, Fraction) or isinstance(b, Fraction) else symbolic(dtype, a + b)
     return stored(dtype, a + b)
 
 
@@ -46,7 +58,7 @@ def subtract(dtype: ir.DataType | None, a: Element, b: Element) -> Element:
     if a is None or b is None:
         return None
     if isinstance(a, Dim) or isinstance(b, Dim):
-        return None if isinstance(a, Fraction) or isinstance(b, Fraction) else symbolic(dtype, a - b, a, b)
+        return None if isinstance(a, Fraction) or isinstance(b, Fraction) else symbolic(dtype, a - b)
     return stored(dtype, a - b)
 
 
@@ -61,7 +73,7 @@ def multiply(dtype: ir.DataType | None, a: Element, b: Element) -> Element:
         # In a float type 0 * -1 is -0.0.
         if is_float(dtype) and not (at_least(a, 0) and at_least(b, 0)) and truth(result) != 1:
             return None
-        return symbolic(dtype, result, a, b)
+        return symbolic(dtype, result)
     result_number = a * b
     if is_float(dtype) and result_number == 0 and (a < 0 or b < 0):
         return None
@@ -75,7 +87,7 @@ def divide(dtype: ir.DataType | None, a: Element, b: Element) -> Element:
     if isinstance(a, Dim) or isinstance(b, Dim):
         if isinstance(a, Fraction) or isinstance(b, Fraction):
             return None
-        return symbolic(dtype, quotient, a, b) if (quotient := _quotient(dtype, a, b)) is not None else None
+        return symbolic(dtype, quotient) if (quotient := _quotient(dtype, a, b)) is not None else None
     if is_float(dtype):
         return None if a == 0 and b < 0 else stored(dtype, _number(Fraction(a) / b))
     return stored(dtype, truncated_quotient(int(a), int(b)))
@@ -118,7 +130,7 @@ def remainder(dtype: ir.DataType | None, a: Element, b: Element) -> Element:
     if isinstance(a, int) and isinstance(b, int):
         return stored(dtype, a % b)
     if isinstance(b, int) or at_least(b, 1):
-        return symbolic(dtype, modulo(a, b), a, b)
+        return symbolic(dtype, modulo(a, b))
     return None
 
 
@@ -149,18 +161,15 @@ def power(dtype: ir.DataType | None, a: Element, b: Element) -> Element:
     if not isinstance(b, int) or abs(b) > _MAX_EXPONENT:
         return None
     if isinstance(a, Dim):
-        if b < 0 or (is_float(dtype) and b % 2 and not at_least(a, 0)):
+        if not 0 <= b <= _MAX_SYMBOLIC_EXPONENT or (is_float(dtype) and b % 2 and not at_least(a, 0)):
             return None
-        result: DimLike = 1
-        for _ in range(b):
-            result = result * a
-        return symbolic(dtype, result)
+        return symbolic(dtype, product([a] * b))
     if b < 0 and (a == 0 or not is_float(dtype)):
         return None
     number = _number(Fraction(a) ** b)
     held = stored(dtype, number)
     # Runtimes compute integer powers in double.
-    return held if held == number and abs(number) <= 2**53 else None
+    return held if held == number and magnitude(number) <= 2**53 else None
 
 
 def square_root(dtype: ir.DataType | None, a: Element) -> Element:
@@ -246,14 +255,14 @@ def negate(dtype: ir.DataType | None, a: Element) -> Element:
     """`-a`."""
     if a is None or (is_float(dtype) and truth(a) != 1):
         return None  # it might become -0.0
-    return symbolic(dtype, -a, a) if isinstance(a, Dim) else stored(dtype, -a)
+    return symbolic(dtype, -a) if isinstance(a, Dim) else stored(dtype, -a)
 
 
 def absolute(dtype: ir.DataType | None, a: Element) -> Element:
     """The absolute value."""
     if isinstance(a, Dim):
         return a if at_least(a, 0) else symbolic(dtype, maximum(a, -a))
-    return None if a is None else stored(dtype, abs(a))
+    return None if a is None else stored(dtype, magnitude(a))
 
 
 def sign(dtype: ir.DataType | None, a: Element) -> Element:

@@ -49,7 +49,7 @@ _NARROW_FLOATS: dict[ir.DataType, int] = {ir.DataType.FLOAT16: 11, ir.DataType.B
 """Runtimes may keep an intermediate result of these in float, so only what needs no rounding is claimed."""
 
 _MODEST = 2**40
-"""A symbolic result with a number beyond this in it would overflow at quite ordinary dims."""
+"""A symbolic result with a coefficient beyond this would overflow at quite ordinary dims."""
 
 
 def is_integer(dtype: ir.DataType | None) -> bool:
@@ -79,7 +79,7 @@ def fits(dtype: ir.DataType | None, element: Element) -> bool:
         return False
     if isinstance(element, Dim):
         return _holds_dim(dtype, element)
-    return stored(dtype, element) == element
+    return bool(stored(dtype, element) == element)
 
 
 def _holds_dim(dtype: ir.DataType, dim: Dim) -> bool:
@@ -96,8 +96,8 @@ def _holds_dim(dtype: ir.DataType, dim: Dim) -> bool:
     if dtype in INTEGER_RANGES:
         least, greatest = INTEGER_RANGES[dtype]
         return least <= low and high <= greatest
-    bits = significand_bits(dtype)
-    return -(2**bits) < low and high < 2**bits
+    limit: int = 2 ** significand_bits(dtype)
+    return -limit < low and high < limit
 
 
 def stored(dtype: ir.DataType | None, number: Number) -> Element:
@@ -127,12 +127,17 @@ def stored(dtype: ir.DataType | None, number: Number) -> Element:
                 rounded = float(np.float32(rounded))
         return exact(rounded)
     if dtype in _NARROW_FLOATS:
+        if magnitude(number) >= 2**64:
+            return None
         with np.errstate(over="ignore", under="ignore"):
-            held = (
-                exact(dtype.numpy().type(float(np.float32(float(number))))) if abs(number) < 2**64 else None
-            )
+            held = exact(dtype.numpy().type(float(number)))
         return held if held == number else None
     return None
+
+
+def magnitude(number: Number) -> Number:
+    """The absolute value, with a type that says what it is."""
+    return number if number >= 0 else -number
 
 
 def _wrapped(dtype: ir.DataType, number: Number) -> Element:
@@ -166,9 +171,7 @@ def cast_element(element: Element, source: ir.DataType | None, target: ir.DataTy
             return (number - least) % (greatest - least + 1) + least
         number = int(element)  # towards zero, as C++ does
         return number if least <= number <= greatest else None
-    if target in _NARROW_FLOATS or is_integer(source) or is_float(source):
-        return stored(target, element)
-    return None
+    return stored(target, element)
 
 
 def truth(element: Element) -> Element:
@@ -180,9 +183,8 @@ def truth(element: Element) -> Element:
     return int(element != 0)
 
 
-def symbolic(dtype: ir.DataType | None, result: DimLike, *operands: Element) -> Element:
-    """A symbolic result where the dtype holds it and no operand is so big that it might overflow."""
-    for operand in operands:
-        if isinstance(operand, int) and abs(operand) > _MODEST:
-            return None
+def symbolic(dtype: ir.DataType | None, result: DimLike) -> Element:
+    """A symbolic result where the dtype holds it."""
+    if isinstance(result, Dim) and any(abs(coefficient) > _MODEST for _, coefficient in result.terms):
+        return None
     return result if fits(dtype, result) else None

@@ -28,10 +28,12 @@ def _per_head(hidden: DimLike | None, heads: int | None) -> DimLike | None:
 def attention(node: NodeView) -> list[Fact | None] | None:
     """Attention-23..25: the output, the keys and values with those of the past, and the product of query and key."""
     query, key, value, past = node.input(0), node.input(1), node.input(2), node.input(4)
-    if query.rank not in (3, 4):
-        return None
-    if any(fact.rank not in (None, query.rank) for fact in (key, value)):
-        return None
+    if query.rank is None:  # not to the schema: its inference gives a scalar for the product
+        states = [tensor_fact(fact.dtype, node.fresh_shape(4, k)) for k, fact in enumerate((key, value, query), 1)
+                  if k < node.output_count]
+        return [tensor_fact(query.dtype), *states]
+    if query.rank not in (3, 4) or any(fact.rank not in (None, query.rank) for fact in (key, value)):
+        return [tensor_fact(query.dtype)]
     batch = _dim(query, 0)
     if query.rank == 4:
         heads, length = _dim(query, 1), _dim(query, 2)

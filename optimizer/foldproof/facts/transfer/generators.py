@@ -12,7 +12,7 @@ from foldproof.facts.fact import MAX_ELEMENTS, Element, Fact, elements_of, tenso
 from foldproof.facts.registry import NodeView, infers
 from foldproof.facts.transfer import _arithmetic as arithmetic
 from foldproof.facts.transfer._broadcast import static_count, static_sizes
-from foldproof.facts.transfer._elements import fits, is_integer, significand_bits, truth
+from foldproof.facts.transfer._elements import fits, is_integer, magnitude, significand_bits, truth
 from foldproof.facts.transfer.casts import dtype_attribute
 
 
@@ -105,7 +105,7 @@ def _counts_exactly(dtype: ir.DataType | None, start: Element, delta: Element, l
     if not isinstance(start, (int, Fraction)) or not isinstance(delta, (int, Fraction)):
         return isinstance(start, (int, Dim)) and isinstance(delta, (int, Dim))
     unit = max(Fraction(start).denominator, Fraction(delta).denominator)  # both are powers of 2
-    return (abs(start) + length * abs(delta)) * unit <= 2 ** significand_bits(dtype)
+    return bool((magnitude(start) + length * magnitude(delta)) * unit <= 2 ** significand_bits(dtype))
 
 
 @infers("EyeLike")

@@ -1,0 +1,265 @@
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import onnx
+import pytest
+from click.testing import CliRunner, Result
+
+from foldproof.cli import main
+from tests.helpers import operators, parse
+
+DYNAMIC = "g (float[2,3] x, float[N,3] y) => (int64 s, int64 t) { s = Size(x) t = Size(y) }"
+UNKNOWN = "g (float[2,3] x) => (float[2,3] y, int64 s) { y = acme.Thing(x) s = Size(x) }"
+
+
+def command(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "model.onnx"
+    onnx.save(parse(DYNAMIC), path)
+    return path
+
+
+def test_optimize_writes_beside_the_input_and_summarizes(model: Path) -> None:
+    result = command("optimize", model)
+    assert result.exit_code == 0, result.output
+    written = model.with_name("model.opt.onnx")
+    assert operators(onnx.load(written)) == {"Size": 1}
+    for text in ("Size folded: 1", "Size evaluated: 1", "3*N", "verified", "model.opt.onnx"):
+        assert text in result.output.replace("\n", "")
+
+
+def test_an_earlier_output_is_replaced(model: Path) -> None:
+    assert command("optimize", model).exit_code == 0
+    assert command("optimize", model, "--set-dim", "N=2").exit_code == 0
+    assert operators(onnx.load(model.with_name("model.opt.onnx"))) == {}
+
+
+def test_a_file_of_the_persons_is_not_replaced(model: Path) -> None:
+    mine = model.with_name("mine.onnx")
+    mine.write_bytes(b"precious")
+    result = command("optimize", model, "-o", mine)
+    assert result.exit_code == 2
+    assert "--force" in result.output
+    assert mine.read_bytes() == b"precious"
+    assert command("optimize", model, "-o", mine, "--force").exit_code == 0
+    assert mine.read_bytes() != b"precious"
+
+
+def test_an_earlier_output_that_the_person_changed_is_not_replaced(model: Path) -> None:
+    assert command("optimize", model).exit_code == 0
+    written = model.with_name("model.opt.onnx")
+    written.write_bytes(written.read_bytes() + b"\0")
+    assert command("optimize", model).exit_code == 2
+
+
+@pytest.mark.parametrize("way", ["same", "symlink", "hardlink"])
+def test_the_input_is_never_overwritten(model: Path, way: str) -> None:
+    before = model.read_bytes()
+    output = model.with_name("link.onnx")
+    if way == "same":
+        output = model
+    elif way == "symlink":
+        output.symlink_to(model)
+    else:
+        os.link(model, output)
+    result = command("optimize", model, "-o", output, "--force")
+    assert result.exit_code == 2
+    assert "never overwritten" in result.output
+    assert model.read_bytes() == before
+
+
+def test_a_difference_exits_with_1_and_writes_nothing(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tests.test_pipeline import tolerant_size
+
+    monkeypatch.setattr("foldproof.pipeline.installed", lambda: [tolerant_size])
+    result = command("optimize", model)
+    assert result.exit_code == 1
+    assert "differs from the original" in result.output
+    assert list(model.parent.iterdir()) == [model]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--set-dim", "N"],
+        ["--set-dim", "N=x"],
+        ["--set-dim", "N=-1"],
+        ["--set-dim", "M=1"],
+        ["--rules", "no_such_rule"],
+        ["--no-such-option"],
+        ["-o", "{folder}/missing/out.onnx"],
+        ["-o", "{folder}"],
+        ["--feeds", "{folder}/missing"],
+    ],
+)
+def test_wrong_usage_exits_with_2(model: Path, arguments: list[str]) -> None:
+    result = command("optimize", model, *(text.format(folder=model.parent) for text in arguments))
+    assert result.exit_code == 2, result.output
+    assert "Traceback" not in result.output
+    assert list(model.parent.iterdir()) == [model]
+
+
+def malformed(folder: Path) -> dict[str, Path]:
+    """Files that are no valid models, by what is wrong with them."""
+    good = parse(DYNAMIC).SerializeToString()
+    cyclic = parse("g (float[N] x) => (float[N] y) { y = Add(x, x) }")
+    cyclic.graph.node[0].input[1] = "b"
+    cyclic.graph.node.add(op_type="Relu", input=["y"], output=["b"])
+    undefined = parse("g (float[N] x) => (float[N] y) { y = Add(x, x) }")
+    undefined.graph.node[0].input[1] = "nowhere"
+    duplicate = parse("g (float[N] x) => (float[N] y) { y = Relu(x) z = Neg(x) }")
+    duplicate.graph.node[1].output[0] = "y"
+    lost = parse("g (float[N] x) => (float[N] y) { y = Relu(x) }")
+    lost.graph.output[0].name = "other"
+    contents = {
+        "empty": b"",
+        "truncated": good[: len(good) // 2],
+        "text": b"this is not a model, but a text\n" * 20,
+        "zeros": bytes(100),
+        "cyclic": cyclic.SerializeToString(),
+        "undefined": undefined.SerializeToString(),
+        "duplicate": duplicate.SerializeToString(),
+        "lost": lost.SerializeToString(),
+    }
+    paths = {}
+    for name, content in contents.items():
+        paths[name] = folder / f"{name}.onnx"
+        paths[name].write_bytes(content)
+    paths["missing"] = folder / "missing.onnx"
+    paths["folder"] = folder / "folder.onnx"
+    paths["folder"].mkdir()
+    return paths
+
+
+@pytest.mark.parametrize(
+    "fault",
+    ["empty", "truncated", "text", "zeros", "cyclic", "undefined", "duplicate", "lost", "missing", "folder"],
+)
+def test_a_malformed_model_exits_with_3(fault: str, tmp_path: Path) -> None:
+    result = command("optimize", malformed(tmp_path)[fault], "-o", tmp_path / "out.onnx")
+    assert result.exit_code == 3, result.output
+    assert "foldproof: error:" in result.output
+    assert "Traceback" not in result.output
+    assert not (tmp_path / "out.onnx").exists()
+
+
+def test_a_model_without_permission_exits_with_3(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Path.open
+
+    def refuse(path: Path, *arguments: object, **named: object) -> object:
+        if path == model:
+            raise PermissionError(13, "Permission denied", str(model))
+        return real(path, *arguments, **named)
+
+    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr("builtins.open", lambda path, *a, **k: refuse(Path(path), *a, **k))
+    result = command("optimize", model)
+    assert result.exit_code == 3, result.output
+    assert "permission" in result.output
+
+
+def test_a_model_that_nothing_can_run_exits_with_4(tmp_path: Path) -> None:
+    path = tmp_path / "unknown.onnx"
+    onnx.save(parse(UNKNOWN, imports='"acme": 1'), path)
+    result = command("optimize", path)
+    assert result.exit_code == 4
+    assert "--allow-unverified" in result.output
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_allow_unverified_writes_all_the_same_and_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "unknown.onnx"
+    onnx.save(parse(UNKNOWN, imports='"acme": 1'), path)
+    result = command("optimize", path, "--allow-unverified")
+    assert result.exit_code == 4
+    assert "unverified" in result.output
+    assert operators(onnx.load(tmp_path / "unknown.opt.onnx")) == {"acme::Thing": 1}
+
+
+def test_without_a_runtime_it_says_what_to_install(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    result = command("optimize", model)
+    assert result.exit_code == 4
+    assert "foldproof[onnxruntime]" in result.output
+    assert list(model.parent.iterdir()) == [model]
+    assert command("optimize", model, "--no-verify").exit_code == 0
+
+
+def test_json_has_all_of_it(model: Path) -> None:
+    file = model.with_name("report.json")
+    assert command("optimize", model, "--json", file, "-q").output == ""
+    report = json.loads(file.read_text())
+    assert report["verdict"] == "verified"
+    assert report["nodes"] == {"before": {"Size": 2}, "after": {"Size": 1}}
+    assert [fate["outcome"] for fate in report["fates"]] == ["folded", "evaluated"]
+    assert report["ledger"][0]["rule"] == "static_size"
+    assert report["ledger"][0]["because"] == ["x has the shape [2, 3] by input contract"]
+    assert report["verification"]["status"] == "same"
+    assert len({json.dumps(run["binding"]) for run in report["verification"]["runs"]}) >= 2
+
+
+def test_json_to_the_standard_output_is_nothing_but_json(model: Path) -> None:
+    assert json.loads(command("optimize", model, "--json", "-").output)["verdict"] == "verified"
+
+
+def test_verify_tells_same_from_different(model: Path, tmp_path: Path) -> None:
+    assert command("optimize", model).exit_code == 0
+    result = command("verify", model, tmp_path / "model.opt.onnx")
+    assert result.exit_code == 0
+    assert "verified" in result.output
+    other = tmp_path / "other.onnx"
+    onnx.save(parse(DYNAMIC.replace("t = Size(y)", "one = Constant <value_int = 1> () u = Size(y) t = Add(u, one)")), other)
+    result = command("verify", model, other)
+    assert result.exit_code == 1
+    assert "t:" in result.output
+    unknown = tmp_path / "unknown.onnx"
+    onnx.save(parse(UNKNOWN, imports='"acme": 1'), unknown)
+    assert command("verify", unknown, unknown).exit_code == 4
+    assert command("verify", model, tmp_path / "missing.onnx").exit_code == 3
+
+
+def test_rules_lists_each_rule_and_shows_one() -> None:
+    from foldproof.rewriting.packs import installed
+
+    listing = command("rules").output
+    assert all(rule.name in listing and rule.equation in listing for rule in installed())
+    assert "Size(x) = c" in command("rules", "static_size").output
+    assert command("rules", "static_sise").exit_code == 2
+
+
+def test_control_characters_of_a_model_do_not_reach_the_terminal(tmp_path: Path) -> None:
+    model = parse("g (float[N,3] x) => (int64 s) { s = Size(x) }")
+    model.graph.node[0].output[0] = model.graph.output[0].name = "s\x1b[31m[red]"
+    path = tmp_path / "hostile.onnx"
+    onnx.save(model, path)
+    result = command("optimize", path, "-v")
+    assert result.exit_code == 0
+    assert "\x1b" not in result.output
+    assert "[red]" in result.output
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["optimize", "--help"]])
+def test_help_and_version_import_nothing_heavy(arguments: list[str]) -> None:
+    code = (
+        "import sys; from click.testing import CliRunner; from foldproof.cli import main;"
+        f"result = CliRunner().invoke(main, {arguments!r}); assert result.exit_code == 0;"
+        "print(sorted({'numpy', 'onnx', 'onnx_ir', 'onnxruntime', 'rich', 'sympy'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_the_installed_command_runs() -> None:
+    command_path = shutil.which("foldproof", path=str(Path(sys.executable).parent))
+    assert command_path is not None
+    result = subprocess.run([command_path, "--version"], capture_output=True, text=True, check=True)
+    assert result.stdout.startswith("foldproof, version")
