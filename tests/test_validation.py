@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Sequence
 
@@ -56,7 +57,9 @@ def model(
     return proto
 
 
-def branch(nodes: Sequence[onnx.NodeProto], output: str, initializers: Sequence[onnx.TensorProto] = ()) -> onnx.GraphProto:
+def branch(
+    nodes: Sequence[onnx.NodeProto], output: str, initializers: Sequence[onnx.TensorProto] = ()
+) -> onnx.GraphProto:
     return helper.make_graph(nodes, "branch", [], [value(output)], initializers)
 
 
@@ -102,9 +105,7 @@ LOADED = {
     ),
     "output twice": lambda: model([ABS], outputs=[value("y"), value("y")]),
     "output that is an input": lambda: model([ABS], outputs=[value("y"), value("x")]),
-    "output that is an initializer": lambda: model(
-        [ABS], outputs=[value("y"), value("w")], initializers=[tensor("w")]
-    ),
+    "output that is an initializer": lambda: model([ABS], outputs=[value("y"), value("w")], initializers=[tensor("w")]),
     "no nodes": lambda: model([], outputs=[value("x")]),
     "omitted input and output": lambda: model(
         [node("Clip", ["x", "", "m"], ["y"]), node("Dropout", ["x"], ["d", ""])],
@@ -154,7 +155,10 @@ REFUSED: dict[str, tuple[Callable[[], onnx.ModelProto], str]] = {
     "output without a name": (lambda: model([ABS], outputs=[value("y"), value("")]), "output ''"),
     "two producers": (lambda: model([ABS, node("Neg", ["x"], ["y"], name="neg")]), "'neg'.*'y'"),
     "two outputs of one name": (lambda: model([node("Split", ["x"], ["y", "y"])]), "'y'"),
-    "producer of an input": (lambda: model([ABS, node("Neg", ["y"], ["x"], name="neg")]), "'neg'.*'x'.*input"),
+    "producer of an input": (
+        lambda: model([ABS, node("Neg", ["y"], ["x"], name="neg")]),
+        "'neg'.*'x'.*input",
+    ),
     "producer of an initializer": (
         lambda: model([ABS, node("Neg", ["x"], ["w"], name="neg")], initializers=[tensor("w")]),
         "'neg'.*'w'.*initializer",
@@ -305,7 +309,7 @@ def test_the_model_is_not_changed():
 
 def chain(length: int) -> onnx.ModelProto:
     names = ["x", *(f"v{index}" for index in range(1, length)), "y"]
-    return model([node("Abs", [a], [b]) for a, b in zip(names, names[1:], strict=False)])
+    return model([node("Abs", [a], [b]) for a, b in itertools.pairwise(names)])
 
 
 def test_time_is_linear_in_the_nodes():

@@ -43,8 +43,9 @@ def bind_dims(model: ir.Model, sizes: Mapping[str, int]) -> set[str]:
         declared = [*graph.outputs, *(output for node in graph for output in node.outputs)]
         for value in declared:
             for axis, dim in enumerate(value.shape or ()):
-                if isinstance(dim, ir.SymbolicDim) and dim.value in sizes:
-                    _set(value, axis, sizes[dim.value])
+                symbol = None if isinstance(dim, int) else dim.value
+                if symbol in sizes and symbol is not None:
+                    _set(value, axis, sizes[symbol])
                     if value.is_graph_output() and graph is model.graph:
                         changed.add(str(value.name))
     return changed

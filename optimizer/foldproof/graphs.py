@@ -26,6 +26,16 @@ def all_graphs(model: ir.Model) -> Iterator[ir.Graph]:
         yield from graph.subgraphs()
 
 
+def annotated_names(model: ir.Model) -> set[str]:
+    """The initializers that quantization annotations refer to by name: they are in use, though no node reads them."""
+    return {
+        name
+        for graph in all_graphs(model)
+        for value in (*graph.inputs, *graph.initializers.values(), *(out for node in graph for out in node.outputs))
+        for name in value.meta.get("quant_parameter_tensor_names", {}).values()
+    }
+
+
 def operator_name(node: ir.Node) -> str:
     """`Size` for an ONNX operator, `domain::Size` for that of another domain."""
     return f"{node.domain}::{node.op_type}" if node.domain else node.op_type

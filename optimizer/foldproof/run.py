@@ -14,6 +14,7 @@ from foldproof import model_file
 from foldproof.dims import bind_dims
 from foldproof.errors import ModelError, UnverifiedError, VerificationError
 from foldproof.facts import Facts
+from foldproof.facts.claims import contradictions, correct
 from foldproof.graphs import count_operators
 from foldproof.model_file import Source, Staged
 from foldproof.options import Options
@@ -85,6 +86,7 @@ class Run:
             )
             self._facts = Facts(model, overridable)
             self._watch = Watch(model, self._facts)
+            self._contradictions = tuple(contradictions(model, self._facts))
             self._rewriter = Rewriter(
                 model,
                 self._facts,
@@ -94,6 +96,7 @@ class Run:
                 inputs_list_initializers=model.ir_version < 4,
             )
             self._rewriter.run()
+            source.corrected.extend(correct(model, self._facts))
 
     @property
     def is_exact(self) -> bool:
@@ -183,6 +186,7 @@ class Run:
             ledger=tuple(self._rewriter.ledger.entries),
             verification=self._verification,
             seconds=self._seconds,
+            contradictions=self._contradictions,
             warnings=tuple(str(problem) for problem in self._facts.problems),
         )
 

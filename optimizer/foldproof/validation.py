@@ -144,9 +144,7 @@ class _Checker:
         """
         defined = given | {""}
         early: dict[str, onnx.NodeProto] = {}  # read before it is defined, here or outside
-        implicit: dict[
-            int, Iterable[str]
-        ] = {}  # what the subgraphs of a node read from outside, by the node's index
+        implicit: dict[int, Iterable[str]] = {}  # what the subgraphs of a node read from outside, by the node's index
         early_within: dict[str, onnx.NodeProto] = {}  # the same as `early`, read by a node's subgraph
         domains, functions = self._domains, self._functions
         for index, node in enumerate(nodes):
@@ -239,9 +237,7 @@ def _functions_by_id(functions: Iterable[onnx.FunctionProto]) -> dict[_FunctionI
     for function in functions:
         key = (canonical_domain(function.domain), function.name, function.overload)
         if key in by_id:
-            raise ModelError(
-                f"function {_function_name(key)} is defined twice", hint="Remove one of the definitions"
-            )
+            raise ModelError(f"function {_function_name(key)} is defined twice", hint="Remove one of the definitions")
         by_id[key] = function
     return by_id
 
@@ -251,9 +247,7 @@ def _function_name(key: _FunctionId) -> str:
     return f"{domain}::{name}" + (f":{overload}" if overload else "")
 
 
-def _check_functions(
-    functions: Mapping[_FunctionId, onnx.FunctionProto], called: Iterable[_FunctionId]
-) -> None:
+def _check_functions(functions: Mapping[_FunctionId, onnx.FunctionProto], called: Iterable[_FunctionId]) -> None:
     """Checks the body of each function that is called, and that none, called or not, calls itself.
 
     A body that nothing calls is not checked further: onnxruntime does not look at it either.
@@ -311,9 +305,7 @@ def _check_not_recursive(
             del path[key]
             done.add(key)
         elif key in path:
-            raise ModelError(
-                f"function {_function_name(key)} calls itself", hint="ONNX functions can't be recursive"
-            )
+            raise ModelError(f"function {_function_name(key)} calls itself", hint="ONNX functions can't be recursive")
         elif key not in done:
             path[key] = None
             stack.append((key, True))

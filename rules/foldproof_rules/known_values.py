@@ -27,15 +27,16 @@ def known_elements(node: ir.Node, facts: Facts) -> Outcome:
     for output in node.outputs:
         fact = facts.of(output)
         elements = fact.elements
-        if fact.kind is not Kind.TENSOR or elements is None or fact.dtype is None or fact.shape is None:
+        if fact.kind is not Kind.TENSOR or elements is None or fact.dtype is None or not fact.is_static:
             return None
         if len(elements) > MAX_ELEMENTS:
             return Reason("its {} elements are more than shape data has", len(elements))
-        if not all(isinstance(element, (int, Fraction)) for element in elements):
+        known = [element for element in elements if isinstance(element, (int, Fraction))]
+        if len(known) < len(elements):
             return Reason("its elements are [{}]", ", ".join("?" if e is None else str(e) for e in elements))
-        values = [element if isinstance(element, int) else float(element) for element in elements if element is not None]
-        shape = [dim for dim in fact.shape if isinstance(dim, int)]
-        tensors.append(ir.tensor(np.array(values).astype(fact.dtype.numpy()).reshape(shape), dtype=fact.dtype))
+        values = [element if isinstance(element, int) else float(element) for element in known]
+        shape = [dim for dim in fact.shape or () if isinstance(dim, int)]
+        tensors.append(ir.Tensor(np.array(values).astype(fact.dtype.numpy()).reshape(shape), dtype=fact.dtype))
     return Constant(*tensors)
 
 

@@ -21,6 +21,8 @@ PUBLISHED_SIZES_ONLY = {
     "Attention": "onnxruntime broadcasts Q to a mask of more heads, which the specification doesn't admit",
     "NegativeLogLikelihoodLoss": "onnxruntime doesn't check the dims of the target where it has no elements",
     "SoftmaxCrossEntropyLoss": "onnxruntime doesn't check the dims of the labels where they have no elements",
+    "PRelu": "onnxruntime broadcasts X to the slope, where the specification has it the other way only",
+    "Unique": "onnxruntime aborts where a dim is 0",
     "GatherND": "onnxruntime doesn't check that the batch dims are equal, as the specification demands",
 }
 """Operators that are not run at other sizes, each with the reason."""

@@ -39,7 +39,7 @@ def _types() -> dict[str, onnx.TypeProto]:
 
 @pytest.fixture
 def everything() -> onnx.ModelProto:
-    """A model with about all that a model file can hold, much of which onnx_ir drops, re-orders or refuses."""
+    """A model with about all that a model file can hold, much of which onnx_ir drops, moves or refuses."""
     float_x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 2], doc_string="the input")
     truth = helper.make_tensor_value_info("c", TensorProto.BOOL, [])
     branch = helper.make_graph(
@@ -50,7 +50,9 @@ def everything() -> onnx.ModelProto:
         [helper.make_tensor("inner", TensorProto.FLOAT, [2], [1, 2])],
         value_info=[helper.make_tensor_value_info("inner", TensorProto.FLOAT, [2])],
     )
-    otherwise = helper.make_graph([helper.make_node("Identity", ["a"], ["e"])], "else", [], [onnx.ValueInfoProto(name="e")])
+    otherwise = helper.make_graph(
+        [helper.make_node("Identity", ["a"], ["e"])], "else", [], [onnx.ValueInfoProto(name="e")]
+    )
     nodes = [
         helper.make_node("Abs", ["x"], ["a"], name="abs", domain="ai.onnx", doc_string="first"),
         helper.make_node("Constant", [], ["s"], name="sparse", sparse_value=_sparse("stored")),
@@ -71,6 +73,11 @@ def everything() -> onnx.ModelProto:
             helper.make_attribute("tensor", helper.make_tensor("t", TensorProto.STRING, [2], [b"p", b"q"])),
             helper.make_attribute("tensors", [helper.make_tensor("u", TensorProto.INT32, [1], [4])]),
             helper.make_attribute("sparse", _sparse("")),
+            onnx.AttributeProto(
+                name="sparse_list",
+                type=onnx.AttributeProto.SPARSE_TENSORS,
+                sparse_tensors=[_sparse(""), _sparse("")],
+            ),
             helper.make_attribute("type", _types()["denoted"]),
             helper.make_attribute("map_type", _types()["map"]),
             helper.make_attribute("types", [_types()["map_list"], _types()["denoted"]]),
@@ -116,10 +123,16 @@ def everything() -> onnx.ModelProto:
         "Twice",
         ["p"],
         ["q"],
-        [helper.make_node("Mul", ["p", "two"], ["q"], name="mul"), helper.make_node("Abs", ["p"], ["unused"])],
+        [
+            helper.make_node("Mul", ["p", "two"], ["q"], name="mul"),
+            helper.make_node("Abs", ["p"], ["unused"]),
+        ],
         [helper.make_opsetid("ai.onnx", 17)],
         attributes=["free"],
-        attribute_protos=[helper.make_attribute("given", 3)],
+        attribute_protos=[
+            helper.make_attribute("given", 3),
+            helper.make_attribute("given_tensor", helper.make_tensor("t", TensorProto.FLOAT, [1], [1])),
+        ],
         value_info=[helper.make_tensor_value_info("q", TensorProto.FLOAT, ["N", 2])],
         overload="float",
     )

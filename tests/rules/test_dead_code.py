@@ -54,3 +54,11 @@ def test_an_initializer_that_the_caller_may_feed_stays() -> None:
     proto = parse("g (float[N] x, float[1] k) => (float[N] y) <float[1] k = {2}> { y = Relu(x) }")
     model, _ = rewrite(proto, "unused_initializer", overridable=["k"])
     assert initializers(model) == {"k": [2.0]}
+
+
+def test_an_initializer_that_a_quantization_annotation_names_stays() -> None:
+    proto = parse("g (float[N] x) => (float[N] y) <float scale = {2}, float other = {3}> { y = Relu(x) }")
+    annotation = proto.graph.quantization_annotation.add(tensor_name="y")
+    annotation.quant_parameter_tensor_names.add(key="SCALE_TENSOR", value="scale")
+    model, _ = rewrite(proto, "unused_initializer")
+    assert initializers(model) == {"scale": 2.0}

@@ -177,9 +177,9 @@ class Facts:
         if owner is None or graph is None:
             return UNKNOWN
         infer = body_inputs_of(owner)
-        facts: Sequence[Fact] = () if infer is None else self._guarded(owner, lambda: infer(NodeView(owner, self), graph))
+        facts = () if infer is None else self._guarded(owner, lambda: infer(NodeView(owner, self), graph))
         for body_input, fact in zip(graph.inputs, facts, strict=False):
-            self._known.setdefault(body_input, fact)
+            self._known.setdefault(body_input, fact or UNKNOWN)
         return self._known.get(value, UNKNOWN)
 
     def _contract(self, value: ir.Value) -> Fact:
@@ -281,7 +281,7 @@ class _Assumption(Facts):
         self.problems = outer.problems
         self._attributes = attributes
         self._graphs = {graph, *graph.subgraphs()}
-        self._known = dict(itertools.zip_longest(graph.inputs, inputs[: len(graph.inputs)], fillvalue=UNKNOWN))
+        self._known = {value: inputs[k] if k < len(inputs) else UNKNOWN for k, value in enumerate(graph.inputs)}
 
     def of(self, value: ir.Value | None) -> Fact:
         if value is None:
@@ -321,6 +321,9 @@ def _declared(type_: ir.TypeProtocol | None, shape: tuple[DimLike, ...] | None, 
 
 def _completed(fact: Fact, dtype: ir.DataType | None, basis: Basis) -> Fact:
     """A transfer function's answer with what it leaves to the engine."""
+    if fact.known_elements is not None and fact.is_static and fact.element_count != len(fact.known_elements):
+        # Only a node that can't run has as many elements as its shape does not: an untaken branch may hold one.
+        fact = dataclasses.replace(fact, known_elements=None)
     if fact.basis is Basis.NOTHING:
         fact = dataclasses.replace(fact, basis=basis)
     if fact.dtype is None and dtype is not None and fact.kind is Kind.TENSOR:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import TypeAlias
@@ -21,6 +22,9 @@ A float that no fraction expresses (NaN, the infinities, -0.0) is unknown.
 
 MAX_ELEMENTS = 1024
 """Tensors with more elements are never tracked element by element: shape data is small."""
+
+MAX_FLOATS = 64
+"""The same for floats, which take part in shape arithmetic one by one."""
 
 
 class Basis(enum.Flag):
@@ -83,19 +87,19 @@ class Fact:
         """The number of dims."""
         return None if self.shape is None else len(self.shape)
 
-    @property
+    @functools.cached_property
     def element_count(self) -> DimLike | None:
         """The product of the dims: 1 for a scalar, 0 where any dim is 0."""
         return None if self.shape is None else product(self.shape)
 
-    @property
+    @functools.cached_property
     def elements(self) -> tuple[Element, ...] | None:
         """The elements of a small tensor in row-major order; None where not even their number is known."""
         if self.known_elements is None and self.constant is not None:
             return elements_of(self.constant)
         return self.known_elements
 
-    @property
+    @functools.cached_property
     def ints(self) -> tuple[int, ...] | None:
         """The elements where each is a known integer (or a boolean, as 0 or 1)."""
         elements = self.elements
@@ -104,7 +108,7 @@ class Fact:
         ints = tuple(e for e in elements if isinstance(e, int))
         return ints if len(ints) == len(elements) else None
 
-    @property
+    @functools.cached_property
     def dims(self) -> tuple[DimLike, ...] | None:
         """The elements where each is a known integer or a `Dim`, as a target shape has them."""
         elements = self.elements
@@ -144,13 +148,17 @@ def tensor_fact(
 
 def elements_of(tensor: ir.TensorProtocol) -> tuple[Element, ...] | None:
     """The elements of a small stored tensor; None for a large one, a type without exact values, or a missing file."""
-    if tensor.size > MAX_ELEMENTS or tensor.dtype in _NO_EXACT_VALUES:
+    limit = MAX_ELEMENTS if tensor.dtype.is_integer() or tensor.dtype is ir.DataType.BOOL else MAX_FLOATS
+    if tensor.size > limit or tensor.dtype in _NO_EXACT_VALUES:
         return None
     try:
         array = tensor.numpy()
     except OSError:  # its external data file is missing: the dims are still good
         return None
-    return tuple(exact(x) for x in array.reshape(-1).tolist())
+    numbers = array.reshape(-1).tolist()
+    if array.dtype.kind in "iu":
+        return tuple(numbers)
+    return tuple(int(x) for x in numbers) if array.dtype.kind == "b" else tuple(exact(x) for x in numbers)
 
 
 _NO_EXACT_VALUES = frozenset({ir.DataType.STRING, ir.DataType.COMPLEX64, ir.DataType.COMPLEX128, ir.DataType.UNDEFINED})

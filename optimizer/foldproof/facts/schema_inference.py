@@ -107,7 +107,7 @@ def infer(view: NodeView) -> Sequence[Fact | None] | None:
         inferred = shape_inference.infer_node_outputs(
             schema, proto, types, data, opset_imports=[onnx.helper.make_opsetid(view.node.domain, view.version)]
         )
-    except (shape_inference.InferenceError, RuntimeError, ValueError):
+    except (shape_inference.InferenceError, onnx.checker.ValidationError, RuntimeError, ValueError):
         return []  # the inputs contradict the operator: the runtime will say so
     return [
         names.fact_of(inferred[name], view, index) if name in inferred else None

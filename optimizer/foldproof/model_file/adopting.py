@@ -12,7 +12,7 @@ import onnx_ir as ir
 from foldproof.graphs import all_graphs
 from foldproof.model_file.opsets import effective_imports
 from foldproof.model_file.tensors import ProtoTensor, SparseTensor
-from foldproof.model_file.views import SparseStandIn
+from foldproof.model_file.views import SparseStandIn, is_constant
 from foldproof.validation import canonical_domain
 
 _TENSOR = ir.AttributeType.TENSOR
@@ -63,9 +63,7 @@ def detach(clone: ir.Model) -> None:
     _replace_tensors(clone, detached)
     owners: list[ir.Graph | ir.Function] = [clone.graph, *clone.functions.values()]
     for owner in owners:
-        _set_opsets(
-            owner, {canonical_domain(domain): version for domain, version in owner.opset_imports.items()}
-        )
+        _set_opsets(owner, {canonical_domain(domain): version for domain, version in owner.opset_imports.items()})
 
 
 def tensors_of(model: ir.Model) -> Iterator[ir.TensorProtocol]:
@@ -93,7 +91,7 @@ def _replace_tensors(model: ir.Model, replace: Callable[[ir.TensorProtocol], ir.
                 value.const_value = tensor
         for node in graph:
             if node.attributes:
-                _replace_in_attributes(node.attributes, replace, is_constant=node.op_type == "Constant")
+                _replace_in_attributes(node.attributes, replace, is_constant(node))
     for function in model.functions.values():
         _replace_in_attributes(function.attributes, replace)
 
@@ -101,7 +99,7 @@ def _replace_tensors(model: ir.Model, replace: Callable[[ir.TensorProtocol], ir.
 def _replace_in_attributes(
     attributes: MutableMapping[str, ir.Attr],
     replace: Callable[[ir.TensorProtocol], ir.TensorProtocol],
-    is_constant: bool = False,
+    of_constant: bool = False,
 ) -> None:
     for name, attribute in attributes.items():
         kind = attribute.type
@@ -109,7 +107,7 @@ def _replace_in_attributes(
             continue
         if kind in _HOLDS_ONE:
             new: object = replace(attribute.value)
-            if isinstance(new, SparseTensor) and not is_constant:
+            if isinstance(new, SparseTensor) and not of_constant:
                 kind = ir.AttributeType.SPARSE_TENSOR
         else:
             new = tensors = [replace(tensor) for tensor in attribute.value]

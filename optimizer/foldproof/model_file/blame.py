@@ -29,8 +29,18 @@ def blame(proto: onnx.ModelProto) -> ModelError | None:
     return error
 
 
+def _blame_names(names: Iterable[object]) -> ModelError | None:
+    """Protobuf gives what is not UTF-8 as bytes; onnx_ir refuses those."""
+    broken = next((name for name in names if isinstance(name, bytes)), None)
+    return ModelError(f"the name {broken!r} is not UTF-8 text", hint=_HINT) if broken is not None else None
+
+
 def _blame_graph(graph: onnx.GraphProto) -> ModelError | None:
-    for tensor in (*graph.initializer, *(sparse.values for sparse in graph.sparse_initializer)):
+    tensors = [*graph.initializer, *(sparse.values for sparse in graph.sparse_initializer)]
+    names = [named.name for named in (*graph.input, *graph.output, *graph.value_info, *tensors)]
+    if error := _blame_names(names):
+        return error
+    for tensor in tensors:
         if cause := _failure(_read_tensor, tensor):
             return ModelError(f"the initializer {tensor.name!r} is invalid: {cause}", hint=_HINT)
     for value in (*graph.input, *graph.output, *graph.value_info):
@@ -41,6 +51,8 @@ def _blame_graph(graph: onnx.GraphProto) -> ModelError | None:
 
 def _blame_nodes(nodes: Iterable[onnx.NodeProto]) -> ModelError | None:
     for node in nodes:
+        if error := _blame_names([*node.input, *node.output]):
+            return error
         for attribute in node.attribute:
             if attribute.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS):
                 for graph in (attribute.g, *attribute.graphs):

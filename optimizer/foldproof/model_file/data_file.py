@@ -76,9 +76,7 @@ class DataFile:
             except ValueError as error:
                 raise ModelError(f"the data of {tensor.name!r} can't be read: {error}") from error
             if file.tell() != offset + _size(tensor):
-                raise ModelError(
-                    f"the data of {tensor.name!r} is not as long as its dims say", hint="Export it again"
-                )
+                raise ModelError(f"the data of {tensor.name!r} is not as long as its dims say", hint="Export it again")
         file.truncate(self._size)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import onnx
@@ -49,19 +49,26 @@ def declare(
             ir.serde.serialize_value_into(target.add(), value)
 
 
-def keep_living(target: Any, original: onnx.GraphProto | onnx.FunctionProto) -> None:
+def keep_living(
+    target: Any, original: onnx.GraphProto | onnx.FunctionProto, corrected: Mapping[str, ir.Value]
+) -> None:
     """Keeps the type declarations and quantization annotations of all values that were not taken away.
 
     Args:
         target: The new graph or function, complete but for these.
         original: What it was.
+        corrected: Values by name that are declared anew.
     """
     is_graph = isinstance(original, onnx.GraphProto)
     annotations: Sequence[onnx.TensorAnnotation] = original.quantization_annotation if is_graph else ()
     if not original.value_info and not annotations:
         return
     gone = _defined_names(original) - _defined_names(target)
-    target.value_info.extend(value for value in original.value_info if value.name not in gone)
+    for declared in original.value_info:
+        if declared.name in corrected:
+            ir.serde.serialize_value_into(target.value_info.add(), corrected[declared.name])
+        elif declared.name not in gone:
+            target.value_info.append(declared)
     if annotations:
         target.quantization_annotation.extend(a for a in annotations if a.tensor_name not in gone)
 

@@ -10,7 +10,7 @@ import onnx
 import onnx_ir as ir
 
 from foldproof.model_file.tensors import SparseTensor, is_stored_as
-from foldproof.model_file.views import readable_type
+from foldproof.model_file.views import is_constant, readable_type
 
 SPARSE_VALUE = "sparse_value"
 """The attribute of a `Constant` that holds a sparse tensor; in the rewritable model it is its `value`."""
@@ -55,10 +55,7 @@ def is_same_node(node: ir.Node, outputs: list[str | None], original: onnx.NodePr
         or len(node.metadata_props) != len(original.metadata_props)
     ):
         return False
-    if (
-        node.metadata_props
-        and {entry.key: entry.value for entry in original.metadata_props} != node.metadata_props
-    ):
+    if node.metadata_props and {entry.key: entry.value for entry in original.metadata_props} != node.metadata_props:
         return False
     attributes = node.attributes
     if len(attributes) != len(original.attribute):
@@ -71,7 +68,7 @@ def is_same_node(node: ir.Node, outputs: list[str | None], original: onnx.NodePr
 
 def outer_name(node: ir.Node, attribute: ir.Attr) -> str:
     """The name that an attribute has outside: that of a sparse constant's differs."""
-    is_sparse = isinstance(attribute.value, SparseTensor) and node.op_type == "Constant" and not node.domain
+    is_sparse = is_constant(node) and isinstance(attribute.value, SparseTensor)
     return SPARSE_VALUE if is_sparse else attribute.name
 
 
@@ -97,8 +94,7 @@ def is_same_attribute(attribute: ir.Attr, original: onnx.AttributeProto, stays: 
         return _is_same_tensor(value, original.t, stays)
     if kind is _Kind.TENSORS:
         return len(value) == len(original.tensors) and all(
-            _is_same_tensor(tensor, proto, stays)
-            for tensor, proto in zip(value, original.tensors, strict=True)
+            _is_same_tensor(tensor, proto, stays) for tensor, proto in zip(value, original.tensors, strict=True)
         )
     return False
 

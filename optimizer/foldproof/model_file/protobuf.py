@@ -40,6 +40,8 @@ def copy_fields(target: Message, source: Message, without: Collection[str]) -> N
             getattr(target, field.name).CopyFrom(value)
         elif hasattr(value, "MergeFrom"):  # a repeated field
             getattr(target, field.name).MergeFrom(value)
+        elif isinstance(value, bytes):  # maybe a string that is not UTF-8, which can't be set as a value
+            target.MergeFromString(_length_delimited(field.number, value))
         else:
             setattr(target, field.name, value)
     unknown = UnknownFieldSet(source)
@@ -52,6 +54,9 @@ def _encode(fields: Any) -> bytes:
     out = bytearray()
     for field in fields:
         kind, data = field.wire_type, field.data
+        if kind == _LENGTH_DELIMITED:
+            out += _length_delimited(field.field_number, data)
+            continue
         out += _varint(field.field_number << 3 | kind)
         if kind == _VARINT:
             out += _varint(data)
@@ -59,11 +64,13 @@ def _encode(fields: Any) -> bytes:
             out += data.to_bytes(8, "little")
         elif kind == _FIXED32:
             out += data.to_bytes(4, "little")
-        elif kind == _LENGTH_DELIMITED:
-            out += _varint(len(data)) + data
         else:
             out += _encode(data) + _varint(field.field_number << 3 | _GROUP_END)
     return bytes(out)
+
+
+def _length_delimited(number: int, data: bytes) -> bytes:
+    return _varint(number << 3 | _LENGTH_DELIMITED) + _varint(len(data)) + data
 
 
 def _varint(number: int) -> bytes:

@@ -62,7 +62,10 @@ def to_proto(model: ir.Model, source: Source, store: DataStore | None = None) ->
         store: Takes tensors that shall lie outside; without it, each is written as the model has it.
 
     Returns:
-        A new message. Field by field it is the original, where the model says what the original says.
+        A new message. Field by field it is the original, where the model says what the original says. Two
+        things differ, which the specification forbids and onnxruntime accepts: nodes that were out of order
+        are sorted, and initializers that nothing can read (without a name, or followed by another of the same
+        name) are gone.
 
     Raises:
         ModelError: The model holds something that can't be serialized.
@@ -77,6 +80,9 @@ class _Serializer:
     def __init__(self, source: Source, store: DataStore | None) -> None:
         self._source = source
         self._store = store
+        self._corrected: dict[ir.Graph | None, dict[str, ir.Value]] = {}
+        for value in source.corrected:
+            self._corrected.setdefault(value.graph, {})[value.name or ""] = value
 
     def _stays(self, tensor: ir.TensorProtocol) -> bool:
         """Whether a tensor that the original has is written where the original has it."""
@@ -87,16 +93,12 @@ class _Serializer:
         original = self._source.proto
         if original is not None:
             copy_fields(target, original, {"graph", "functions", "opset_import"})
-            restore_imports(
-                target.opset_import, original.opset_import, model.opset_imports, original.ir_version
-            )
+            restore_imports(target.opset_import, original.opset_import, model.opset_imports, original.ir_version)
         else:
             restore_imports(target.opset_import, (), model.opset_imports, model.ir_version or 0)
             for configuration in model.device_configurations:
                 target.configuration.append(ir.serde.serialize_model_configuration(configuration))
-        set_changed(
-            target, model, ("ir_version", "producer_name", "producer_version", "domain", "model_version")
-        )
+        set_changed(target, model, ("ir_version", "producer_name", "producer_version", "domain", "model_version"))
         set_described(target, model)
         self._graph(target.graph, model.graph, original.graph if original else None, is_main=True)
         functions = {(f.domain, f.name, f.overload): f for f in original.functions} if original else {}
@@ -122,7 +124,7 @@ class _Serializer:
         self._initializers(target, graph, original)
         self._nodes(target.node, graph, original.node if original else ())
         if original is not None:
-            keep_living(target, original)
+            keep_living(target, original, self._corrected.get(graph, {}))
         else:
             add_value_info(target.value_info, graph)
             add_annotations(target, graph)
@@ -155,11 +157,9 @@ class _Serializer:
                 self._attribute(target.attribute_proto.add(), name, attribute, defaults.get(name))
         self._nodes(target.node, function, original.node if original else ())
         if original is not None:
-            keep_living(target, original)
+            keep_living(target, original, self._corrected.get(function.graph, {}))
 
-    def _initializers(
-        self, target: onnx.GraphProto, graph: ir.Graph, original: onnx.GraphProto | None
-    ) -> None:
+    def _initializers(self, target: onnx.GraphProto, graph: ir.Graph, original: onnx.GraphProto | None) -> None:
         originals = {tensor.name: tensor for tensor in original.initializer} if original else {}
         for name, value in graph.initializers.items():
             tensor = value.const_value
@@ -198,9 +198,7 @@ class _Serializer:
             if node.domain:
                 target.domain = node.domain
             for configuration in node.device_configurations:
-                target.device_configurations.append(
-                    ir.serde.serialize_node_device_configuration(configuration)
-                )
+                target.device_configurations.append(ir.serde.serialize_node_device_configuration(configuration))
         set_changed(target, node, ("name", "overload"))
         set_described(target, node)
         target.input.extend(names_of(node.inputs))
@@ -208,9 +206,7 @@ class _Serializer:
             while outputs and outputs[-1] == "":
                 outputs = outputs[:-1]
         target.output.extend(outputs)
-        originals = (
-            {attribute.name: attribute for attribute in original.attribute} if original is not None else {}
-        )
+        originals = {attribute.name: attribute for attribute in original.attribute} if original is not None else {}
         for attribute in node.attributes.values():
             name = outer_name(node, attribute)
             self._attribute(target.attribute.add(), name, attribute, originals.get(name))
@@ -231,17 +227,17 @@ class _Serializer:
         elif kind in _NESTED:
             if original is not None:
                 copy_fields(target, original, _NESTED_FIELDS)
-            target.name, target.type = name, typing.cast("onnx.AttributeProto.AttributeType", kind.value)
+            if target.name != name:
+                target.name = name
+            target.type = typing.cast("onnx.AttributeProto.AttributeType", kind.value)
             self._nested(target, attribute, original)
         else:
             ir.serde.serialize_attribute_into(target, attribute)
         set_changed(target, attribute, ("doc_string",))
 
-    def _nested(
-        self, target: onnx.AttributeProto, attribute: ir.Attr, original: onnx.AttributeProto | None
-    ) -> None:
-        """Writes the graphs or tensors that an attribute holds."""
-        kind, value = attribute.type, attribute.value
+    def _nested(self, target: onnx.AttributeProto, attribute: ir.Attr, original: onnx.AttributeProto | None) -> None:
+        """Writes the graphs or tensors that an attribute holds, under the name that `target` has."""
+        kind, value, name = attribute.type, attribute.value, target.name
         if kind is ir.AttributeType.GRAPH:
             self._graph(target.g, value, original.g if original is not None else None)
         elif kind is ir.AttributeType.GRAPHS:
@@ -254,7 +250,7 @@ class _Serializer:
         elif kind is ir.AttributeType.TENSORS:
             for tensor in value:
                 self._tensor(target.tensors.add(), tensor, None, None)
-        elif kind is ir.AttributeType.SPARSE_TENSOR or target.name == SPARSE_VALUE:
+        elif kind is ir.AttributeType.SPARSE_TENSOR or name == SPARSE_VALUE != attribute.name:
             target.type = onnx.AttributeProto.SPARSE_TENSOR
             self._sparse(target.sparse_tensor, value, value.origin.values.name)
         else:

@@ -34,6 +34,7 @@ class Source:
         data_files: The files that its external tensors lie in, whether they exist or not.
         redeclared: Names of graph inputs and outputs whose declaration the caller changed on purpose
             (`--set-dim`). They are written as `model` has them; all others exactly as they were given.
+        corrected: Inner values whose declaration inference disproved. They are declared as `model` has them.
     """
 
     model: ir.Model
@@ -41,6 +42,7 @@ class Source:
     path: Path | None = None
     data_files: tuple[Path, ...] = ()
     redeclared: set[str] = dataclasses.field(default_factory=set)
+    corrected: list[ir.Value] = dataclasses.field(default_factory=list)
 
 
 def read(path: str | os.PathLike[str]) -> Source:
@@ -79,9 +81,7 @@ def from_ir(model: ir.Model) -> Source:
             clone = model.clone()
     except (RuntimeError, ValueError, TypeError, KeyError) as error:
         reason = f"the model can't be cloned: {root_cause(error)}"
-        raise ModelError(
-            reason, hint="Each value that it reads must be defined in it, before it is read"
-        ) from error
+        raise ModelError(reason, hint="Each value that it reads must be defined in it, before it is read") from error
     detach(clone)
     return Source(clone, data_files=_data_files(clone))
 
@@ -97,14 +97,11 @@ def _load(proto: onnx.ModelProto, path: Path | None) -> Source:
         with _gc_paused():
             model = ir.serde.deserialize_model(readable_model(proto))
             adopt(model, proto, base_dir=path.parent if path else "")
-    except UnicodeDecodeError as error:
-        raise ModelError(
-            f"the name {error.object!r} is not UTF-8 text", hint="Export the model again"
-        ) from error
+        if not is_sorted:
+            model.graph.sort()
+        return Source(model, proto, path, _data_files(model))
     except RecursionError as error:
-        raise ModelError(
-            "its subgraphs are nested too deeply", hint="Flatten the model and export it again"
-        ) from error
+        raise ModelError("its subgraphs are nested too deeply", hint="Flatten the model and export it again") from error
     except (
         ir.serde.SerdeError,
         ValueError,
@@ -117,9 +114,6 @@ def _load(proto: onnx.ModelProto, path: Path | None) -> Source:
             f"the model can't be read: {root_cause(error)}",
             hint="Check it with onnx.checker, or export it again",
         ) from error
-    if not is_sorted:
-        model.graph.sort()
-    return Source(model, proto, path, _data_files(model))
 
 
 def _data_files(model: ir.Model) -> tuple[Path, ...]:

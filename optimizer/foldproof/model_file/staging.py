@@ -61,16 +61,18 @@ class Staged:
         with _cleaning_up(folder), _as_usage_error(self.destination):
             if self._data_name:
                 data = self.destination.with_name(self._data_name)
-                old = folder / f"{self._data_name}.old"
-                if data.exists():
-                    data.replace(old)
+                staged, old = folder / self._data_name, folder / f"{self._data_name}.old"
                 try:
-                    (folder / self._data_name).replace(data)
+                    if data.is_file():
+                        data.replace(old)
+                    staged.replace(data)
                     self.path.replace(self.destination)
                 except BaseException:
-                    data.unlink(missing_ok=True)
-                    if old.exists():
-                        old.replace(data)
+                    if self.path.exists():  # else all is in place: the error came after the last rename
+                        if old.exists():
+                            old.replace(data)
+                        elif not staged.exists():
+                            data.unlink(missing_ok=True)
                     raise
             else:
                 self.path.replace(self.destination)
@@ -135,19 +137,13 @@ def _serialize(model: ir.Model, source: Source, data_name: str) -> tuple[bytes, 
     """The bytes of the model, and what goes to a data file, if there is to be one."""
     sizes = [(tensor.nbytes, isinstance(tensor, ir.ExternalTensor)) for tensor in tensors_of(model)]
     is_too_big = sum(size for size, is_external in sizes if not is_external) > PROTOBUF_LIMIT
-    data = (
-        DataFile(data_name, is_too_big)
-        if is_too_big or any(is_external for _, is_external in sizes)
-        else None
-    )
+    data = DataFile(data_name, is_too_big) if is_too_big or any(is_external for _, is_external in sizes) else None
     contents = _to_bytes(to_proto(model, source, data))
     if contents is None and not is_too_big:
         data = DataFile(data_name, takes_all=True)
         contents = _to_bytes(to_proto(model, source, data))
     if contents is None:
-        raise ModelError(
-            "the model has more than 2 GB besides its tensors", hint="ONNX files can't hold so much"
-        )
+        raise ModelError("the model has more than 2 GB besides its tensors", hint="ONNX files can't hold so much")
     return contents, data if data is not None and not data.is_empty else None
 
 

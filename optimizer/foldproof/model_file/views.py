@@ -36,6 +36,11 @@ class SparseStandIn(View):
         super().__init__(sparse.values, dims=sparse.dims, data_type=onnx.TensorProto.FLOAT, sparse=sparse)
 
 
+def is_constant(node: ir.Node | onnx.NodeProto) -> bool:
+    """Whether a node is ONNX's `Constant`, whose sparse tensor is shown as its `value`."""
+    return node.op_type == "Constant" and node.domain in ("", "ai.onnx")
+
+
 def readable_model(proto: onnx.ModelProto) -> Any:
     """The model as onnx_ir can read it: `proto` itself where nothing is in the way, else a view of it."""
     replaced: dict[str, Any] = {}
@@ -80,7 +85,7 @@ def _readable_function(function: onnx.FunctionProto) -> Any:
     replaced: dict[str, Any] = {}
     _readable_values(function, ("value_info",), replaced)
     _readable_nodes(function, replaced)
-    attributes = [_readable_attribute(attribute, "") for attribute in function.attribute_proto]
+    attributes = [_readable_attribute(attribute) for attribute in function.attribute_proto]
     if any(isinstance(attribute, View) for attribute in attributes):
         replaced["attribute_proto"] = attributes
     return View(function, **replaced) if replaced else function
@@ -91,8 +96,7 @@ def _readable_values(owner: Any, fields: Iterable[str], replaced: dict[str, Any]
         values = getattr(owner, field)
         if not all(_is_representable(value.type) for value in values):
             replaced[field] = [
-                value if _is_representable(value.type) else View(value, type=onnx.TypeProto())
-                for value in values
+                value if _is_representable(value.type) else View(value, type=onnx.TypeProto()) for value in values
             ]
 
 
@@ -101,7 +105,7 @@ def _readable_nodes(owner: onnx.GraphProto | onnx.FunctionProto, replaced: dict[
     for index, node in enumerate(owner.node):
         for attribute in node.attribute:
             if attribute.type in _NOT_PLAIN:
-                attributes = [_readable_attribute(a, node.op_type) for a in node.attribute]
+                attributes = [_readable_attribute(a, is_constant(node)) for a in node.attribute]
                 if any(isinstance(a, View) for a in attributes):
                     views[index] = View(node, attribute=attributes)
                 break
@@ -109,7 +113,7 @@ def _readable_nodes(owner: onnx.GraphProto | onnx.FunctionProto, replaced: dict[
         replaced["node"] = [views.get(index, node) for index, node in enumerate(owner.node)]
 
 
-def _readable_attribute(attribute: onnx.AttributeProto, op_type: str) -> Any:
+def _readable_attribute(attribute: onnx.AttributeProto, of_constant: bool = False) -> Any:
     kind = attribute.type
     if kind not in _NOT_PLAIN or attribute.ref_attr_name:
         return attribute
@@ -118,20 +122,14 @@ def _readable_attribute(attribute: onnx.AttributeProto, op_type: str) -> Any:
         return attribute if graph is attribute.g else View(attribute, g=graph)
     if kind == onnx.AttributeProto.GRAPHS:
         graphs = [_readable_graph(graph) for graph in attribute.graphs]
-        return (
-            View(attribute, graphs=graphs) if any(isinstance(graph, View) for graph in graphs) else attribute
-        )
+        return View(attribute, graphs=graphs) if any(isinstance(graph, View) for graph in graphs) else attribute
     if kind == onnx.AttributeProto.TYPE_PROTO:
         return attribute if _is_representable(attribute.tp) else View(attribute, tp=onnx.TypeProto())
     if kind == onnx.AttributeProto.TYPE_PROTOS:
         types = [readable_type(proto) for proto in attribute.type_protos]
-        return (
-            attribute
-            if all(map(_is_representable, attribute.type_protos))
-            else View(attribute, type_protos=types)
-        )
+        return attribute if all(map(_is_representable, attribute.type_protos)) else View(attribute, type_protos=types)
     if kind == onnx.AttributeProto.SPARSE_TENSORS:
         stand_ins = [SparseStandIn(sparse) for sparse in attribute.sparse_tensors]
         return View(attribute, type=onnx.AttributeProto.TENSORS, tensors=stand_ins)
-    name = "value" if op_type == "Constant" else attribute.name
+    name = "value" if of_constant else attribute.name
     return View(attribute, name=name, type=onnx.AttributeProto.TENSOR, t=SparseStandIn(attribute.sparse_tensor))

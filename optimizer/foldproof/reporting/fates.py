@@ -10,7 +10,7 @@ import onnx_ir as ir
 from foldproof.facts import Facts
 from foldproof.graphs import all_graphs, operator_name
 from foldproof.kernels import CROSS_CHECKED
-from foldproof.reporting.report import Fate
+from foldproof.reporting.report import Fate, Outcome
 from foldproof.rewriting import Entry, Reason
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Watch:
         entry = entries.get(node)
         if entry is not None:
             value = self._value(node)
-            outcome = "folded" if value is not None and entry.added else "replaced" if entry.added else "removed"
+            outcome: Outcome = "folded" if value is not None and entry.added else "replaced" if entry.added else "removed"
             why = "; ".join(entry.because) if entry.added else "nothing reads it"
             return Fate(name, operator, graph, outcome, why, value if entry.added else None)
         if node.graph is None:

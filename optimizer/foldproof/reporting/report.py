@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
+from foldproof.facts.claims import Contradiction
 from foldproof.rewriting.ledger import Entry
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ FORMAT = 1
 """The version of the JSON form. It grows when a field changes its meaning or goes."""
 
 Verdict = Literal["verified", "different", "unverified", "not asked"]
+Outcome = Literal["folded", "removed", "replaced", "evaluated", "left"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,7 +37,7 @@ class Fate:
     node: str
     operator: str
     graph: str
-    outcome: Literal["folded", "removed", "replaced", "evaluated", "left"]
+    outcome: Outcome
     why: str
     value: object = None
     values: tuple[tuple[Mapping[str, int], object], ...] = ()
@@ -57,6 +59,7 @@ class Report:
         ledger: All rewrites.
         verification: The runs and comparisons.
         seconds: Where the time went, by stage.
+        contradictions: What the model declares of its own values, and inference disproves.
         warnings: What a person should know.
     """
 
@@ -71,6 +74,7 @@ class Report:
     ledger: tuple[Entry, ...]
     verification: Verification | None
     seconds: Mapping[str, float]
+    contradictions: tuple[Contradiction, ...] = ()
     warnings: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
@@ -89,6 +93,7 @@ class Report:
             "ledger": [entry.to_dict() for entry in self.ledger],
             "verification": None if self.verification is None else self.verification.to_dict(),
             "seconds": {stage: round(seconds, 4) for stage, seconds in self.seconds.items()},
+            "contradictions": [contradiction.to_dict() for contradiction in self.contradictions],
             "warnings": list(self.warnings),
         }
 

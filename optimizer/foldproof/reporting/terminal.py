@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 MAX_ROWS = 12
 """Rows of a table before the rest is summed up; `verbose` shows all."""
 
+MAX_CONTRADICTIONS = 3
+"""Declarations that inference disproves; `verbose` shows all."""
+
 
 def show(report: Report, *, verbose: bool = False, console: Console | None = None) -> None:
     """Prints a run's summary.
@@ -36,7 +39,7 @@ def show(report: Report, *, verbose: bool = False, console: Console | None = Non
         for entry in report.ledger:
             text = f"{entry.number:>5}  {entry.rule}  {'; '.join(entry.removed)}"
             console.print(escape(text + (f"  =>  {'; '.join(entry.added)}" if entry.added else "")))
-    for line in _lines(report):
+    for line in _lines(report, verbose):
         console.print(line)
 
 
@@ -102,13 +105,18 @@ def binding_text(binding: Mapping[str, int]) -> str:
     return " ".join(f"{name}={size}" for name, size in binding.items()) or "the static shapes"
 
 
-def _lines(report: Report) -> Iterable[str]:
+def _lines(report: Report, verbose: bool) -> Iterable[str]:
     if report.bytes_before is not None and report.bytes_after is not None:
         yield f"file size: {_bytes(report.bytes_before)} -> {_bytes(report.bytes_after)}"
     if report.verification is not None:
         yield from _verification_lines(report.verification, verbose=False)
     elif report.verdict == "not asked":
         yield "verification: not asked for"
+    for contradiction in report.contradictions if verbose else report.contradictions[:MAX_CONTRADICTIONS]:
+        yield f"note: {safe(contradiction)}"
+    hidden = len(report.contradictions) - MAX_CONTRADICTIONS
+    if hidden > 0 and not verbose:
+        yield f"note: {hidden} more declarations that inference disproves; -v shows all"
     for warning in report.warnings:
         yield f"[yellow]warning:[/] {safe(warning)}"
     stages = ", ".join(f"{stage} {seconds:.2f}" for stage, seconds in report.seconds.items())

@@ -58,7 +58,7 @@ class Builder:
         Raises:
             CannotBuild: Where no constant of this type can be stored. The rewriter takes it as the reason.
         """
-        value = self._store(ir.tensor(np.asarray(array)), f"{self._stem}_constant")
+        value = self._store(ir.Tensor(np.asarray(array)), f"{self._stem}_constant")
         if isinstance(value, Reason):
             raise CannotBuild(value)
         return value

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+import numpy as np
 import onnx_ir as ir
 
 from foldproof.facts.schema_inference import schema_of
@@ -14,6 +15,11 @@ MAX_SHARED = 64
 """Constants of more bytes are not compared with those that are there: shape data is small."""
 
 _Key: TypeAlias = "tuple[ir.DataType, tuple[int, ...], bytes]"
+
+
+def as_tensor(data: np.ndarray[Any, Any] | np.generic | ir.TensorProtocol) -> ir.TensorProtocol:
+    """A tensor of the IR from what a rule gives."""
+    return ir.Tensor(np.asarray(data)) if isinstance(data, (np.ndarray, np.generic)) else data
 
 
 class Constants:

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Sequence
 
-import numpy as np
 import onnx_ir as ir
 
 from foldproof.errors import FoldproofError, RuleError
 from foldproof.facts import Facts
-from foldproof.graphs import all_graphs, bodies_of, node_label, operator_name
+from foldproof.graphs import all_graphs, annotated_names, bodies_of, node_label, operator_name
 from foldproof.rewriting.builder import Builder, CannotBuild
 from foldproof.rewriting.conformance import complaint
-from foldproof.rewriting.constants import Constants
+from foldproof.rewriting.constants import Constants, as_tensor
+from foldproof.rewriting.inlining import inline
 from foldproof.rewriting.ledger import Entry, Ledger
 from foldproof.rewriting.names import Names
-from foldproof.rewriting.rule import ANY, Action, Constant, Forward, Outcome, Reason, Remove, Replace, Rule
+from foldproof.rewriting.rule import ANY, Action, Constant, Forward, Inline, Outcome, Reason, Remove, Replace, Rule
 
 FUEL_PER_NODE = 100
 """Rewrites per node of the given model, after which a set of rules is taken to undo each other for ever."""
@@ -148,25 +148,29 @@ class Rewriter:
         elif isinstance(action, Constant):
             replacements = []
             for output, tensor in zip(node.outputs, action.tensors, strict=True):
-                stored = self._store(output, ir.tensor(tensor))
+                stored = self._store(output, as_tensor(tensor))
                 if isinstance(stored, Reason):
                     return stored
                 replacements.append(stored)
+        elif isinstance(action, Inline):
+            root = self._root(node.graph)
+            moved = inline(action.body, node, root, self._facts, self._names, self._constants)
+            if isinstance(moved, Reason):
+                return moved
+            replacements, added = moved
         else:
             try:
                 replacements, added = self._build(node, action)
             except CannotBuild as failure:
                 return failure.reason
-        shown = self._shown(node, replacements)
-        entry = dict(
-            place=node.outputs[0].name or str(node.name), graph=self._path(node.graph), removed=(_text(node),), **shown
-        )
+        place, graph, removed = _place(node), self._path(node.graph), (_text(node),)
+        put_in, because = self._shown(node, replacements)
         for output, value in zip(node.outputs, replacements, strict=True):
             if value is not None:
                 self._replace(output, value, node)
         self._discard(node)
         self._enqueue(added)
-        self.entries[node] = self.ledger.add(rule.name, rule.exact, **entry)
+        self.entries[node] = self.ledger.add(rule.name, rule.exact, place, graph, removed, put_in, because)
         return action
 
     def _store(self, output: ir.Value, tensor: ir.TensorProtocol) -> ir.Value | Reason:
@@ -241,8 +245,9 @@ class Rewriter:
 
     def _clean_initializers(self) -> None:
         rules = [rule for rule in self._rules if rule.of_initializers]
+        annotated = annotated_names(self._model) if rules else set()
         for graph in all_graphs(self._model):
-            for value in list(graph.initializers.values()):
+            for value in [each for each in graph.initializers.values() if each.name not in annotated]:
                 for rule in rules:
                     outcome = self._ask(rule, value, None)
                     if isinstance(outcome, Remove):
@@ -277,7 +282,9 @@ class Rewriter:
             names.append(graph.name or "graph")
         return "/".join(reversed(names))
 
-    def _shown(self, node: ir.Node, replacements: Sequence[ir.Value | None]) -> dict[str, tuple[str, ...]]:
+    def _shown(
+        self, node: ir.Node, replacements: Sequence[ir.Value | None]
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """What the ledger says of a rewrite: what came in, and the facts at its boundary."""
         added = tuple(_value_text(value) for value in replacements if value is not None)
         because = []
@@ -288,7 +295,7 @@ class Rewriter:
             if fact.shape is not None:
                 dims = ", ".join(str(dim) for dim in fact.shape)
                 because.append(f"{value.name} has the shape [{dims}] by {fact.basis}")
-        return {"added": added, "because": tuple(because)}
+        return added, tuple(because)
 
 
 def _declare_as(value: ir.Value, output: ir.Value) -> None:

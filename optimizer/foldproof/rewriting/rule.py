@@ -76,11 +76,22 @@ class Replace:
 
 
 @dataclasses.dataclass(frozen=True)
+class Inline:
+    """A body without inputs that the node holds takes the node's place: its outputs are the node's.
+
+    Attributes:
+        body: The body.
+    """
+
+    body: ir.Graph
+
+
+@dataclasses.dataclass(frozen=True)
 class Remove:
     """The node, or the initializer, goes: nothing reads it."""
 
 
-Action: TypeAlias = "Constant | Forward | Replace | Remove"
+Action: TypeAlias = "Constant | Forward | Replace | Inline | Remove"
 Outcome: TypeAlias = "Action | Reason | None"
 """What a rule says at a node: what to do, the reason why not, or None where the node is not its concern."""
 

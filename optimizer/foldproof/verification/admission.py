@@ -89,8 +89,8 @@ class Admission:
             try:
                 outputs = self._original.run(values, self._left())
             except EngineError as error:
-                self.refused.append(NotAdmitted(feed.binding, error.first_line, source))
-                self.notes.append(f"the original fails on {source}: {error.first_line}")
+                self.refused.append(NotAdmitted(feed.binding, error.brief, source))
+                self.notes.append(f"the original fails on {source}: {error.brief}")
                 continue
             yield Admitted(feed, outputs)
 
@@ -135,7 +135,7 @@ class Admission:
                 self.notes.append(f"the original was stopped at the time limit, at {dict(plan.dims)}")
                 break
             except EngineError as error:
-                self._refuse(plan, error.first_line, listed)
+                self._refuse(plan, error.brief, listed)
                 search.failed(plan, str(error))
                 continue
             stale = self._stale(feed.binding) if goal.fresh else []

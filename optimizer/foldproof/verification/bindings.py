@@ -101,7 +101,7 @@ class Search:
         self._costs: dict[tuple[object, ...], int] = {}
         self._order = itertools.count()
         if known is not None:
-            self._start_from(known, goal)
+            self._start_from(known, goal, {name for name, hint in hints.items() if hint.values})
         for rank_cost, ranks in _rank_choices(inputs):
             for cost, dims in _templates(inputs, goal, ranks, hints):
                 for step, style in enumerate(_STYLES):
@@ -136,11 +136,12 @@ class Search:
             for cost, other in enumerate((2 * size, size + 1, 3 * size, size + 32)):
                 self._push(cost, dataclasses.replace(plan, dims={**plan.dims, key: other}))
 
-    def _start_from(self, known: Plan, goal: Goal) -> None:
-        """The same pins, style and cap as in a plan that was admitted, at this goal's most likely dims."""
-        values = {
-            name: value for name, value in known.values.items() if name in goal.values or not goal.values
-        }
+    def _start_from(self, known: Plan, goal: Goal, compared: set[str]) -> None:
+        """The pins, style and cap of a plan that was admitted, at this goal's most likely dims.
+
+        Inputs that the graph compares with constants are pinned by the goal alone.
+        """
+        values = {name: value for name, value in known.values.items() if name not in compared}
         plan = dataclasses.replace(
             known,
             values={**values, **goal.values},

@@ -45,10 +45,12 @@ class Comparison:
     Attributes:
         exact: Floats bit for bit; else by tolerance.
         values: Whether values are compared at all; else dtypes and shapes only.
+        shapes: Whether shapes are compared; else dtypes only.
     """
 
     exact: bool = True
     values: bool = True
+    shapes: bool = True
 
     def differences(self, name: str, original: Any, optimized: Any, errors: Errors) -> Iterator[Difference]:
         """What differs in one output.
@@ -82,7 +84,9 @@ class Comparison:
         self, name: str, a: Sequence[Any], b: Sequence[Any], errors: Errors
     ) -> Iterator[Difference]:
         if len(a) != len(b):
-            yield _difference(name, "shape", f"a sequence of {len(a)} became one of {len(b)}", len(a), len(b))
+            if self.shapes:
+                detail = f"a sequence of {len(a)} became one of {len(b)}"
+                yield _difference(name, "shape", detail, len(a), len(b))
             return
         for index, (one, other) in enumerate(zip(a, b, strict=True)):
             yield from self.differences(f"{name}[{index}]", one, other, errors)
@@ -94,7 +98,8 @@ class Comparison:
             yield _difference(name, "dtype", f"{a.dtype} became {b.dtype}", str(a.dtype), str(b.dtype))
         elif a.shape != b.shape:
             before, after = list(a.shape), list(b.shape)
-            yield _difference(name, "shape", f"{before} became {after}", before, after)
+            if self.shapes:
+                yield _difference(name, "shape", f"{before} became {after}", before, after)
         elif self.values:
             yield from self._values(name, a, b, errors)
 

@@ -30,13 +30,18 @@ _NARROW: dict[int, tuple[Any, Any]] = {
 _NARROW_NUMPY = {np.dtype(narrow): code for code, (narrow, _) in _NARROW.items()}
 
 
+# How long the message of an engine may be.
+_BRIEF = 400
+
+
 class EngineError(Exception):
     """A model that an engine can't load, or a feed at which it fails. The text is the engine's own."""
 
     @property
-    def first_line(self) -> str:
-        """The first line of the engine's message."""
-        return next((line.strip() for line in str(self).splitlines() if line.strip()), "no message")
+    def brief(self) -> str:
+        """The engine's message on one line that is not too long."""
+        words = " ".join(str(self).split()) or "no message"
+        return words if len(words) <= _BRIEF else f"{words[: _BRIEF - 4]} ..."
 
 
 class TimedOut(EngineError):
@@ -60,14 +65,15 @@ class Engine(Protocol):
         Args:
             feeds: The inputs by name.
             seconds: Where the engine can, it stops after this time.
-            shapes_of: Of these outputs only the shape is wanted; an array of that shape stands in for them.
+            shapes_of: Of these outputs only the shape is wanted; an array of that shape stands in.
 
         Raises:
             EngineError: The model fails at this feed.
             TimedOut: The time is over.
 
         Returns:
-            All outputs, in order: numpy arrays (of `ml_dtypes` for the narrow types), lists, dictionaries or None.
+            All outputs, in order: numpy arrays (of `ml_dtypes` for the narrow types), lists, dictionaries
+            or None.
         """
 
 
@@ -136,7 +142,8 @@ class OnnxRuntime:
             stop.daemon = True
             stop.start()
         try:
-            arrays = all(isinstance(each, np.ndarray) for each in feeds.values())
+            # Sequences, maps and strings come in by the plain interface only.
+            arrays = all(isinstance(each, np.ndarray) and each.dtype != object for each in feeds.values())
             if not arrays or (self._plain and not shapes_of):
                 return list(self._session.run(None, dict(feeds), options))
             values = {name: self._to_runtime(value) for name, value in feeds.items()}
@@ -186,7 +193,8 @@ def load_engine(
     Args:
         model: A model, or the path of its file.
         data_folder: The folder of the external data of a model that is given as a proto.
-        like: The same engine as this is preferred.
+        like: What ran the original, where this is the optimized model. What onnxruntime ran, it has to run
+            again; what the reference ran, the reference had better run, as two engines round differently.
 
     Raises:
         EngineError: Neither can; the message is onnxruntime's, then the reference's.
@@ -194,12 +202,14 @@ def load_engine(
     from .reference import Reference
 
     kinds: list[type[OnnxRuntime] | type[Reference]] = [OnnxRuntime, Reference]
-    if isinstance(like, Reference):
-        kinds.reverse()
+    if isinstance(like, OnnxRuntime):
+        kinds = [OnnxRuntime]
+    elif isinstance(like, Reference):
+        kinds = [Reference, OnnxRuntime]
     errors = []
     for kind in kinds:
         try:
             return kind(model, data_folder)
         except EngineError as error:
-            errors.append(error.first_line)
+            errors.append(error.brief)
     raise EngineError("; ".join(errors))

@@ -16,7 +16,7 @@ import numpy as np
 import onnx
 
 from .. import kernels
-from .engines import Engine, EngineError, Feeds, load_engine
+from .engines import Engine, EngineError, Feeds, TimedOut, load_engine
 from .instrumentation import LANES, NOT_EXECUTED, Export, instrument
 from .probes import Probe
 from .results import Evaluation
@@ -50,7 +50,9 @@ class Evaluator:
 
     def _load(self, tensors: bool) -> None:
         model, self.exports = instrument(self.proto, self.probes, tensors)
-        self.tensors = {each.name for each in self.exports if each.part == "data"}
+        # What feeds one node may be another's result: `Size(Shape(x))`.
+        results = {each.name for each in self.exports if each.part != "data"}
+        self.tensors = {each.name for each in self.exports} - results
         self.engine: Engine | None = load_engine(model, self.folder) if self.exports else None
 
     @property
@@ -72,8 +74,16 @@ class Evaluator:
         """
         if self.engine is None:
             return []
-        # The kernels look at shapes only, so the tensors need not be taken out of the runtime.
-        values = self.engine.run(feeds, seconds, self.tensors)
+        try:
+            # The kernels look at shapes only, so the tensors need not be taken out of the runtime.
+            values = self.engine.run(feeds, seconds, self.tensors)
+        except TimedOut:
+            raise
+        except EngineError:
+            if not self.tensors:
+                raise
+            self._load(tensors=False)  # Perhaps a tensor that can't be an output, such as a sparse one.
+            values = self.engine.run(feeds, seconds)
         by_name = dict(zip(self.engine.outputs, values, strict=True))
         reached: dict[Probe, list[Export]] = {}
         for each in self.exports:

@@ -143,7 +143,15 @@ class _Maker:
 
     def floats(self, dims: tuple[int, ...]) -> np.ndarray:
         values = np.asarray(self.rng.standard_normal(dims))
-        return np.abs(values) if self.hint.positive or self.plan.style == "positive" else values
+        if self.hint.positive or self.plan.style == "positive":
+            return np.abs(values)
+        # Too few values have one sign by chance, and then `Abs` and `Identity` look alike.
+        flat = values.reshape(-1)
+        if flat.size == 1:
+            flat[:] = np.abs(flat) * (-1) ** (self.plan.seed % 2)
+        elif flat.size and (flat > 0).all() | (flat < 0).all():
+            flat[-1] *= -1
+        return flat.reshape(dims)
 
     def booleans(self, dims: tuple[int, ...]) -> np.ndarray:
         style = self.plan.style

@@ -69,7 +69,7 @@ class NotAdmitted:
 
     Attributes:
         binding: The binding that was tried.
-        error: The first line of the original's error.
+        error: The original's error, on one line.
         feeds: Where the inputs came from.
     """
 

@@ -17,7 +17,7 @@ from .feed_files import read_feeds
 from .hints import find_hints
 from .probes import Probe, find_probes
 from .protos import load_proto
-from .randomness import random_outputs
+from .randomness import Reached, random_outputs
 from .results import Difference, Evaluation, Run, Verification
 from .signature import inputs_of
 
@@ -92,7 +92,7 @@ class _Verifier:
         try:
             self.optimized = self.load_optimized()
         except EngineError as error:
-            detail = f"the optimized model can't be loaded: {error.first_line}"
+            detail = f"the optimized model can't be loaded: {error.brief}"
             self.differences.append(Difference("", "raised", detail))
             return self.finished()
         self.random = self.find_random()
@@ -137,15 +137,6 @@ class _Verifier:
             )
         return engine
 
-    def find_random(self) -> frozenset[str]:
-        reached = random_outputs(self.protos[0]) | random_outputs(self.protos[1])
-        if reached:
-            self.notes.append(
-                "contains random operators: only shapes and dtypes were compared of the outputs that they "
-                f"reach ({', '.join(sorted(reached))})"
-            )
-        return reached
-
     def compare(self, admitted: Admitted) -> None:
         """Run the optimized model on a feed and compare."""
         feed = admitted.feed
@@ -157,18 +148,17 @@ class _Verifier:
             self.notes.append(f"the optimized model was stopped at the time limit, at {feed.binding}")
             return
         except EngineError as error:
-            self.add([Difference("", "raised", f"the optimized model fails: {error.first_line}")], feed)
+            self.add([Difference("", "raised", f"the optimized model fails: {error.brief}")], feed)
             return
         errors = Errors()
         compared = 0
         for name, value in zip(self.original.outputs, admitted.outputs, strict=True):
             if name not in outputs:
                 continue  # `missing_values` found it.
-            comparison = self.comparison(name)
-            found = list(comparison.differences(name, value, outputs[name], errors))
+            found = list(self.comparison(name).differences(name, value, outputs[name], errors))
             if found and not self.is_reproducible(feed, name, value):
                 continue
-            compared += comparison.values
+            compared += name not in self.random.values
             self.add(found, feed)
         self.runs.append(
             Run(
@@ -183,10 +173,25 @@ class _Verifier:
             )
         )
 
+    def find_random(self) -> Reached:
+        reached = random_outputs(self.protos[0]) | random_outputs(self.protos[1])
+        if reached.values:
+            self.notes.append(
+                "contains random operators: only shapes and dtypes were compared of the outputs that they "
+                f"reach ({', '.join(sorted(reached.values))})"
+            )
+        if reached.shapes:
+            names = ", ".join(sorted(reached.shapes))
+            self.notes.append(
+                f"random values decide on the shapes of {names}: of these only dtypes were compared"
+            )
+        return reached
+
     def comparison(self, name: str) -> Comparison:
         """How to compare the output of that name."""
-        same_engine = self.original.name == self.optimized.name
-        return Comparison(exact=self.exact and same_engine, values=name not in self.random)
+        # Two engines round differently.
+        exact = self.exact and self.original.name == self.optimized.name
+        return Comparison(exact, name not in self.random.values, name not in self.random.shapes)
 
     def is_reproducible(self, feed: Feed, name: str, value: Any) -> bool:
         """Whether the original gives that output once more: what differs from itself proves nothing."""
@@ -216,7 +221,7 @@ class _Verifier:
                 self.protos[1], probes, model.parent if isinstance(model, pathlib.Path) else None
             )
         except EngineError as error:
-            self.notes.append(f"the nodes left could not be evaluated: {error.first_line}")
+            self.notes.append(f"the nodes left could not be evaluated: {error.brief}")
             return None
         for each in evaluator.unreachable:
             self.notes.append(
@@ -228,7 +233,7 @@ class _Verifier:
         try:
             found = evaluator.run(feed.values, feed.binding, self.left())
         except EngineError as error:
-            self.notes.append(f"the nodes left could not be evaluated at {feed.binding}: {error.first_line}")
+            self.notes.append(f"the nodes left could not be evaluated at {feed.binding}: {error.brief}")
             return
         self.evaluations += found
         for each in found:

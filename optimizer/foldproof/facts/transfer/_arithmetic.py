@@ -118,14 +118,7 @@ def truncated_quotient(a: int, b: int) -> int:
 
 def remainder(dtype: ir.DataType | None, a: Element, b: Element) -> Element:
     """Mod with `fmod=0`: the result has the sign of the divisor. Integers only."""
-    if (
-        not is_integer(dtype)
-        or a is None
-        or b is None
-        or b == 0
-        or isinstance(a, Fraction)
-        or isinstance(b, Fraction)
-    ):
+    if not is_integer(dtype) or a is None or b is None or b == 0 or isinstance(a, Fraction) or isinstance(b, Fraction):
         return None
     if isinstance(a, int) and isinstance(b, int):
         return stored(dtype, a % b)
@@ -139,11 +132,7 @@ def truncated_remainder(dtype: ir.DataType | None, a: Element, b: Element) -> El
     if a is None or b is None or b == 0:
         return None
     if isinstance(a, Dim) or isinstance(b, Dim):
-        return (
-            remainder(dtype, a, b)
-            if not isinstance(a, Fraction) and at_least(a, 0) and _positive(b)
-            else None
-        )
+        return remainder(dtype, a, b) if not isinstance(a, Fraction) and at_least(a, 0) and _positive(b) else None
     result = a - b * trunc(Fraction(a) / b)
     return None if result == 0 and a < 0 and is_float(dtype) else stored(dtype, _number(Fraction(result)))
 

@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from foldproof.facts.dim import Dim, DimLike, at_least, differ, maximum
+from foldproof.facts.dim import Dim, DimLike, at_least, differ, exact_div, maximum, minimum
 from foldproof.facts.fact import MAX_ELEMENTS, Element, Fact
 from foldproof.facts.registry import NodeView
 
@@ -41,7 +41,14 @@ def _is_one_with(other: DimLike, dim: DimLike) -> bool:
     """Whether `other` is proven to be 1 wherever `dim` is, as `min(n, 512)` is 1 where `n` is."""
     if isinstance(dim, int) or differ(dim, 1):
         return True
-    if isinstance(other, int) or len(dim.symbols) != 1:
+    if isinstance(other, int):
+        return False
+    if maximum(other, 0) is maximum(dim, 0):  # a dim is never negative: the two are equal
+        return True
+    # A Reshape to `dim` gives `dim + q*(1 - min(dim, 1))`: where it is 0, a dim of its input.
+    if exact_div(other - dim, 1 - minimum(dim, 1)) is not None:
+        return True
+    if len(dim.symbols) != 1:
         return False
     (symbol,) = dim.symbols
     try:
@@ -77,9 +84,7 @@ def merge(shapes: Sequence[Shape | None]) -> Shape | None:
     known = [shape for shape in shapes if shape is not None]
     if not known or any(len(shape) != len(known[0]) for shape in known):
         return known[0] if known else None
-    return tuple(
-        next((dim for dim in dims if isinstance(dim, int)), dims[0]) for dims in zip(*known, strict=True)
-    )
+    return tuple(next((dim for dim in dims if isinstance(dim, int)), dims[0]) for dims in zip(*known, strict=True))
 
 
 def broadcast_elements(
@@ -118,9 +123,7 @@ def broadcast_elements(
     return [compute(*row) for row in zip(*columns, strict=True)] if any_known else None
 
 
-def expand_elements(
-    elements: Sequence[Element], shape: Shape | None, target: Shape
-) -> Sequence[Element] | None:
+def expand_elements(elements: Sequence[Element], shape: Shape | None, target: Shape) -> Sequence[Element] | None:
     """The elements of a tensor after broadcasting it to a static shape; None where that is not possible."""
     if shape == target:
         return elements

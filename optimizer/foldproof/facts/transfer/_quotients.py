@@ -57,12 +57,7 @@ def _ratios(node: NodeView, fact: Fact) -> list[Ratio | None] | None:
     """The dividends and divisors of a node's first input; None where it is no quotient."""
     value = node.node.inputs[0]
     producer = None if value is None else value.producer()
-    if (
-        producer is None
-        or producer.domain
-        or producer.op_type not in ("Div", "Mul")
-        or not is_float(fact.dtype)
-    ):
+    if producer is None or producer.domain or producer.op_type not in ("Div", "Mul") or not is_float(fact.dtype):
         return None
     if node.facts.opset_version(producer) < _NUMPY_BROADCASTING or len(producer.inputs) != 2:
         return None

@@ -71,6 +71,8 @@ def pooled(dim: DimLike, window: Window, *, empty_batch: bool) -> DimLike | None
     room = _room(dim, window)
     if window.stride == 1 or not _rounds_up(dim, window, empty_batch=empty_batch):
         return floor_div(room, window.stride) + 1
+    if window.extent == window.stride and not window.before + window.after:
+        return maximum(floor_div(dim, window.stride), minimum(dim, 1))
     short = maximum(-room, 0)
     least = (lower_bound(dim) or 0) + window.before + window.after - window.extent
     whole = floor_div(maximum(room, 0), window.stride) + 1

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import onnx_ir as ir
 
 from foldproof.facts.dim import Dim, DimLike, exact_div, maximum
-from foldproof.facts.fact import Fact, tensor_fact
+from foldproof.facts.fact import UNKNOWN, Fact, tensor_fact
 from foldproof.facts.registry import NodeView, infers
 from foldproof.facts.transfer._broadcast import Shape
 
@@ -19,9 +19,11 @@ def _dim(shape: Shape | None, axis: int, rank: int) -> DimLike | None:
     return shape[axis] if shape is not None and len(shape) == rank else None
 
 
-def _shape(node: NodeView, dims: Sequence[DimLike | None], output: int) -> Shape:
-    """A shape with fresh symbols where a dim is not known."""
-    return tuple(node.fresh(axis, output) if dim is None else dim for axis, dim in enumerate(dims))
+def _fact(node: NodeView, output: int, dtype: ir.DataType | None, dims: Sequence[DimLike | None]) -> Fact:
+    """The fact of an output, with fresh symbols where a dim is not known; nothing of one that is not declared."""
+    if output >= node.output_count:
+        return UNKNOWN
+    return tensor_fact(dtype, (node.fresh(axis, output) if dim is None else dim for axis, dim in enumerate(dims)))
 
 
 def _ratio(dim: DimLike | None, divisor: DimLike | None) -> DimLike | None:
@@ -44,37 +46,31 @@ def embed_layer_normalization(node: NodeView) -> Sequence[Fact]:
     if node.op_type == "QEmbedLayerNormalization":
         dtype = node.input(8).dtype
     batch = _dim(words, 0, 2)
-    dims = (batch, _dim(words, 1, 2), _dim(table.shape, 1, 2))
-    shape = _shape(node, dims, 0)
-    return [
-        tensor_fact(dtype, shape),
-        tensor_fact(ir.DataType.INT32, _shape(node, (batch,), 1)),
-        tensor_fact(dtype, shape),
-    ]
+    vectors = _fact(node, 0, dtype, (batch, _dim(words, 1, 2), _dim(table.shape, 1, 2)))
+    return [vectors, _fact(node, 1, ir.DataType.INT32, (batch,)), vectors]
 
 
 @infers("Attention", "QAttention", domain=DOMAIN)
 def attention(node: NodeView) -> Sequence[Fact]:
     """Merged projections of queries, keys and values; keys and values are stacked in the present state."""
     data, weights = node.input(0), node.input(1)
-    past = node.input(8 if node.op_type == "QAttention" else 4)
-    dtype = node.input(2).dtype if node.op_type == "QAttention" else data.dtype
+    dtype, past_at = (node.input(2).dtype, 8) if node.op_type == "QAttention" else (data.dtype, 4)
     sizes = node.attribute("qkv_hidden_sizes", ())
     thirds = _ratio(_dim(weights.shape, 1, 2), 3)
     keys: DimLike | None = sizes[1] if len(sizes) == 3 else thirds
     values: DimLike | None = sizes[2] if len(sizes) == 3 else thirds
     batch, length = _dim(data.shape, 0, 3), _dim(data.shape, 1, 3)
-    output = tensor_fact(dtype, _shape(node, (batch, length, values), 0))
+    output = _fact(node, 0, dtype, (batch, length, values))
     if node.output_count < 2:
         return [output]
     heads = node.attribute("num_heads")
     total: DimLike | None = length
-    given = node.has_input(8 if node.op_type == "QAttention" else 4)
-    if given:
-        total = _plus(_dim(past.shape, 3, 5), length)
+    past = _dim(node.input(past_at).shape, 3, 5)
     if node.attribute("past_present_share_buffer", 0):
-        total = _dim(past.shape, 3, 5) if given else None
-    present = tensor_fact(dtype, _shape(node, (2, batch, heads, total, _ratio(keys, heads)), 1))
+        total = past
+    elif node.has_input(past_at):
+        total = _plus(past, length)
+    present = _fact(node, 1, dtype, (2, batch, heads, total, _ratio(keys, heads)))
     return [output, present]
 
 
@@ -84,39 +80,29 @@ def multi_head_attention(node: NodeView) -> Sequence[Fact]:
     query, key, value = (node.input(k).shape for k in range(3))
     dtype = node.input(0).dtype
     heads: DimLike | None = node.attribute("num_heads")
-    packed = query is not None and len(query) == 5
-    unknown = query is None
-    batch = None if query is None else query[0]
-    length = None if query is None or len(query) not in (3, 5) else query[1]
-    hidden: DimLike | None = None
-    kv_length: DimLike | None = None
-    head_size: DimLike | None = None
-    value_head: DimLike | None = None
-    if packed:
-        hidden = _times(_dim(query, 2, 5), _dim(query, 4, 5))
-        kv_length, head_size = length, _dim(query, 4, 5)
-        value_head = head_size
-    elif not unknown and node.has_input(1) and key is not None:
-        if len(key) == 5:
-            hidden = _times(key[2], key[4])
-            kv_length, head_size, value_head = key[1], key[4], key[4]
-        elif value is not None and len(value) == 4:
-            hidden = _times(value[1], value[3])
-        elif value is not None and len(value) == 3 and len(key) == 3:
-            hidden = value[2]
-            kv_length = key[1]
-            head_size, value_head = _ratio(_dim(query, 2, 3), heads), _ratio(value[2], heads)
-    facts = [tensor_fact(dtype, _shape(node, (batch, length, hidden), 0))]
+    rank = None if query is None else len(query)
+    batch, length = (query[0], query[1]) if query is not None and rank in (3, 5) else (None, None)
+    # Of keys and values: the width of all heads together, the length, and the width of one head of each.
+    hidden, kv_length, key_head, value_head = None, None, None, None
+    if query is not None and rank == 5:  # batch, length, heads, 3, head size
+        hidden, kv_length, key_head, value_head = query[2] * query[4], query[1], query[4], query[4]
+    elif query is not None and rank == 3 and key is not None and len(key) == 5:  # batch, length, heads, 2, head size
+        hidden, kv_length, key_head, value_head = key[2] * key[4], key[1], key[4], key[4]
+    elif value is not None and len(value) == 4:  # batch, heads, length, head size
+        hidden = value[1] * value[3]
+    elif value is not None and len(value) == 3 and key is not None and len(key) == 3:
+        hidden, kv_length = value[2], key[1]
+        key_head, value_head = _ratio(_dim(query, 2, 3), heads), _ratio(value[2], heads)
+    facts = [_fact(node, 0, dtype, (batch, length, hidden))]
     if node.output_count < 2:
         return facts
-    total = kv_length
+    total: DimLike | None = kv_length
     if node.has_input(6):
-        past = node.input(6).shape
         shared = node.has_input(8)  # a buffer of the greatest length that goes in and out
-        total = None if shared else _plus(_dim(past, 2, 4), kv_length)
-    facts.append(tensor_fact(dtype, _shape(node, (batch, heads, total, head_size), 1)))
-    facts.append(tensor_fact(dtype, _shape(node, (batch, heads, total, value_head), 2)))
-    facts.append(tensor_fact(None, _shape(node, (batch, heads, length, total), 3)))
+        total = None if shared else _plus(_dim(node.input(6).shape, 2, 4), kv_length)
+    facts.append(_fact(node, 1, dtype, (batch, heads, total, key_head)))
+    facts.append(_fact(node, 2, dtype, (batch, heads, total, value_head)))
+    facts.append(_fact(node, 3, None, (batch, heads, length, total)))
     return facts
 
 
@@ -130,7 +116,7 @@ def group_query_attention(node: NodeView) -> Sequence[Fact]:
     head_size: DimLike | None = None
     if isinstance(heads, int) and isinstance(kv_heads, int) and query is not None:
         head_size = _ratio(width, heads if node.has_input(1) else heads + 2 * kv_heads)
-    facts = [tensor_fact(dtype, _shape(node, (batch, length, _times(head_size, heads)), 0))]
+    facts = [_fact(node, 0, dtype, (batch, length, _times(head_size, heads)))]
     if node.output_count < 2:
         return facts
     elements = node.input(6).elements
@@ -144,5 +130,5 @@ def group_query_attention(node: NodeView) -> Sequence[Fact]:
     last = _dim(past, 3, 4) if node.has_input(3) else head_size
     cached = node.fresh(2, 1) if kept is None else kept  # one for both
     for output in (1, 2):
-        facts.append(tensor_fact(cache, _shape(node, (batch, kv_heads, cached, last), output)))
+        facts.append(_fact(node, output, cache, (batch, kv_heads, cached, last)))
     return facts

@@ -135,9 +135,7 @@ def quantized_global_average_pool(node: NodeView) -> Fact:
     data = node.input(0)
     if data.shape is None or len(data.shape) < 2:
         return tensor_fact(data.dtype)
-    spatial = (
-        range(1, len(data.shape) - 1) if node.attribute("channels_last", 0) else range(2, len(data.shape))
-    )
+    spatial = range(1, len(data.shape) - 1) if node.attribute("channels_last", 0) else range(2, len(data.shape))
     return tensor_fact(data.dtype, reduced_shape(data.shape, frozenset(spatial), keep=True))
 
 

@@ -42,9 +42,7 @@ def matmul_to_float(node: NodeView) -> Fact:
 def matmul_integer16(node: NodeView) -> Fact:
     """A product of 16-bit integers: int32 if either is signed."""
     types = {node.input(0).dtype, node.input(1).dtype}
-    dtype = (
-        None if None in types else ir.DataType.UINT32 if types == {ir.DataType.UINT16} else ir.DataType.INT32
-    )
+    dtype = None if None in types else ir.DataType.UINT32 if types == {ir.DataType.UINT16} else ir.DataType.INT32
     return tensor_fact(dtype, matmul_shape(node, node.input(0).shape, node.input(1).shape))
 
 
@@ -88,11 +86,7 @@ def dynamic_quantize_lstm(node: NodeView) -> Sequence[Fact]:
     directions = 2 if node.attribute("direction", "forward") == "bidirectional" else 1
     hidden = node.attribute("hidden_size")
     if hidden is None:
-        hidden = (
-            recurrence.shape[1]
-            if recurrence.shape is not None and len(recurrence.shape) == 3
-            else node.fresh(3)
-        )
+        hidden = recurrence.shape[1] if recurrence.shape is not None and len(recurrence.shape) == 3 else node.fresh(3)
     steps = node.fresh(0) if shape is None else shape[0]
     batch = node.fresh(2) if shape is None else shape[1]
     state = tensor_fact(data.dtype, (directions, batch, hidden))

@@ -87,10 +87,12 @@ def conv_transpose(node: NodeView) -> Fact | None:
             shape.append(wanted[k - len(kernel)])
         elif data.shape is None:
             shape.append(node.fresh(k + 2))
+        elif window is None or (keeps_size and window.extent + extra[k] < strides[k]):
+            shape.append(node.fresh(k + 2))  # too little to fill the size: runtimes give less than the specification
         elif keeps_size:
             shape.append(data.shape[k + 2] * strides[k])
         else:
-            shape.append(node.fresh(k + 2) if window is None else _spread(data.shape[k + 2], window, extra[k]))
+            shape.append(_spread(data.shape[k + 2], window, extra[k]))
     return tensor_fact(None, shape)
 
 

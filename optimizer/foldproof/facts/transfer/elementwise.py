@@ -112,9 +112,7 @@ def bitwise_not(node: NodeView) -> Fact:
 def is_special(node: NodeView) -> Fact:
     """IsNaN-9..20, IsInf-10..20: a known element is neither."""
     data = node.input(0)
-    elements = (
-        None if data.elements is None else [None if element is None else 0 for element in data.elements]
-    )
+    elements = None if data.elements is None else [None if element is None else 0 for element in data.elements]
     return tensor_fact(ir.DataType.BOOL, data.shape, elements)
 
 

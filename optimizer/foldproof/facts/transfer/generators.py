@@ -77,9 +77,7 @@ def range_(node: NodeView) -> Fact:
     return tensor_fact(dtype, (length,), elements)
 
 
-def _range_length(
-    dtype: ir.DataType | None, start: Element, limit: Element, delta: Element
-) -> DimLike | None:
+def _range_length(dtype: ir.DataType | None, start: Element, limit: Element, delta: Element) -> DimLike | None:
     if start is None or limit is None or delta is None or isinstance(delta, Dim) or delta == 0:
         return None
     if isinstance(start, Dim) or isinstance(limit, Dim):
@@ -143,9 +141,7 @@ def non_zero(node: NodeView) -> Fact:
     data = node.input(0)
     if not data.shape:
         count = data.ints
-        return tensor_fact(
-            ir.DataType.INT64, (node.fresh(0), node.fresh(1) if count is None else int(count[0] != 0))
-        )
+        return tensor_fact(ir.DataType.INT64, (node.fresh(0), node.fresh(1) if count is None else int(count[0] != 0)))
     rank, size = len(data.shape), static_count(data.shape)
     decided = None if data.elements is None else [truth(element) for element in data.elements]
     if decided is None or size is None or len(decided) != size or None in decided:
@@ -153,9 +149,7 @@ def non_zero(node: NodeView) -> Fact:
     found = [position for position, one in enumerate(decided) if one]
     sizes = static_sizes(data.shape)
     strides = [prod(sizes[axis + 1 :]) for axis in range(rank)]
-    elements = [
-        position // stride % size for stride, size in zip(strides, sizes, strict=True) for position in found
-    ]
+    elements = [position // stride % size for stride, size in zip(strides, sizes, strict=True) for position in found]
     return tensor_fact(ir.DataType.INT64, (rank, len(found)), elements)
 
 

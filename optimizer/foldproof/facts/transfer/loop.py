@@ -18,11 +18,11 @@ from foldproof.facts.registry import NodeView, infers, infers_body
 from foldproof.facts.transfer._bodies import locality
 from foldproof.facts.transfer._join import join, outside, same
 
-ROUNDS = (6, 3, 2)
+ROUNDS = (6, 3, 2, 1, 1, 1, 1, 1)
 """How often a body is inferred in search of what it reproduces, by the depth of assumptions around it.
 
-Deeper down nothing but the element type of what is carried is assumed, which needs no proof: so the work for
-nested Loops stays linear in their depth.
+An inner Loop is inferred anew in each round of an outer one. So there are few rounds deep down, and from some depth
+on nothing but the element type of what is carried is assumed, which needs no proof: the work stays linear there.
 """
 
 
@@ -110,8 +110,10 @@ def _induction(node: NodeView, body: ir.Graph) -> _Induction:
         assumption = facts.assuming(body, inputs)
         return _Induction(inputs, [assumption.of(output) for output in body.outputs], is_local)
 
-    state = initial
-    for _ in range(ROUNDS[facts.depth] if facts.depth < len(ROUNDS) else 0):
+    rounds = ROUNDS[facts.depth] if facts.depth < len(ROUNDS) else 0
+    # The elements of counters change, and a single round has none to spare for finding that out.
+    state = initial if rounds > 1 else [_shape_alone(fact) for fact in initial]
+    for _ in range(rounds):
         induction = run(state)
         widened = []
         for index, (assumed, reproduced) in enumerate(zip(state, induction.outputs, strict=False)):
@@ -133,6 +135,11 @@ def _typed(fact: Fact, assumed: Fact) -> Fact:
     if fact.kind is not assumed.kind or fact.dtype is not None or assumed.dtype is None:
         return fact
     return dataclasses.replace(fact, dtype=assumed.dtype)
+
+
+def _shape_alone(fact: Fact) -> Fact:
+    """A fact without its elements."""
+    return dataclasses.replace(fact, known_elements=None, constant=None, items=None)
 
 
 def _type_alone(fact: Fact) -> Fact:

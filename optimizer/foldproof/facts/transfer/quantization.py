@@ -13,9 +13,7 @@ from foldproof.facts.transfer.casts import dtype_attribute
 @infers("QuantizeLinear", domain="com.microsoft")
 def quantize_linear(node: NodeView) -> Fact:
     """QuantizeLinear-10..28: the type of the zero point, or else of `output_dtype`, or else uint8."""
-    dtype = (
-        node.input(2).dtype if node.has_input(2) else dtype_attribute(node, "output_dtype", ir.DataType.UINT8)
-    )
+    dtype = node.input(2).dtype if node.has_input(2) else dtype_attribute(node, "output_dtype", ir.DataType.UINT8)
     return tensor_fact(dtype, node.input(0).shape)
 
 

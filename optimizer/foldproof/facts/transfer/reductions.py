@@ -66,9 +66,7 @@ def reduced_shape(shape: Sequence[DimLike], axes: frozenset[int], keep: bool) ->
 
 def _of_unknown_rank(node: NodeView, keep: bool) -> Fact:
     all_axes = (
-        not node.has_input(1)
-        and not node.attribute("axes", ())
-        and not node.attribute("noop_with_empty_axes", 0)
+        not node.has_input(1) and not node.attribute("axes", ()) and not node.attribute("noop_with_empty_axes", 0)
     )
     return tensor_fact(None, () if all_axes and not keep else None)
 
@@ -84,13 +82,7 @@ def _of_unknown_axes(node: NodeView, shape: tuple[DimLike, ...], keep: bool) -> 
 def _elements(node: NodeView, data: Fact, axes: frozenset[int]) -> list[Element] | None:
     compute = _ELEMENT_OF.get(node.op_type)
     count = static_count(data.shape)
-    if (
-        compute is None
-        or data.shape is None
-        or count is None
-        or count > MAX_ELEMENTS
-        or data.elements is None
-    ):
+    if compute is None or data.shape is None or count is None or count > MAX_ELEMENTS or data.elements is None:
         return None
     if len(data.elements) != count:
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from foldproof.facts.dim import Dim, DimLike, at_least, differ, exact_div, lower_bound, minimum, product
+from foldproof.facts.dim import Dim, DimLike, at_least, differ, exact_div, minimum, product
 from foldproof.facts.fact import Element, Fact, tensor_fact
 from foldproof.facts.registry import NodeView, infers
 from foldproof.facts.transfer._moves import (
@@ -45,17 +45,26 @@ def reshaped(
         A dim for each element of the target, None where it is not proven.
     """
     dims = [_proven(wanted, axis, shape, zero_copies) for axis, wanted in enumerate(target)]
-    if shape is None:
+    open_axes = [axis for axis, dim in enumerate(dims) if dim is None]
+    if shape is None or not open_axes:
         return dims
-    if dims.count(None) == 1:
-        axis = dims.index(None)
-        others = product(dim for dim in dims if dim is not None)
-        # With -1, the node fails where the other dims have a 0. Otherwise the open dim could be anything then.
-        if target[axis] == -1 or (lower_bound(others) or 0) >= 1:
-            dims[axis] = quotient(product(shape), others)
-    for axis, wanted in enumerate(target):
-        if dims[axis] is None and isinstance(wanted, Dim) and at_least(wanted, 0) and axis < len(shape):
-            dims[axis] = wanted + shape[axis] * (1 - minimum(wanted, 1))
+    count = product(shape)
+    others = product(dim for dim in dims if dim is not None)
+    # With -1, the node fails where the other dims have a 0. Otherwise the open dim could be anything then.
+    if len(open_axes) == 1 and (target[open_axes[0]] == -1 or at_least(others, 1)):
+        dims[open_axes[0]] = quotient(count, others)
+        return dims
+    zeros: list[DimLike] = []  # targets that may be 0 and then are no more what comes out
+    for axis in open_axes:
+        wanted = target[axis]
+        if isinstance(wanted, Dim) and at_least(wanted, 0) and axis < len(shape):
+            dims[axis] = wanted + _where_zero(shape[axis], wanted) * (1 - minimum(wanted, 1))
+            zeros.append(wanted)
+    rest = [axis for axis in open_axes if dims[axis] is None]
+    if len(rest) == 1 and target[rest[0]] == -1:
+        share = exact_div(count, product([others, *zeros]))
+        # Where one of them is 0, so is the count, and what is left of it for this dim.
+        dims[rest[0]] = None if share is None else product([share, *(minimum(zero, 1) for zero in zeros)])
     return dims
 
 
@@ -74,10 +83,22 @@ def _proven(wanted: Element, axis: int, shape: Sequence[DimLike] | None, zero_co
         return wanted
     if not at_least(wanted, 0):
         return None
-    if not zero_copies or given == 0:
+    if not zero_copies or (given is not None and _where_zero(given, wanted) == 0):
         return wanted
-    # Where the target is 0, so is a multiple of it.
-    return wanted if given is not None and exact_div(given, wanted) is not None else None
+    return None
+
+
+def _where_zero(given: DimLike, wanted: Dim) -> DimLike:
+    """What a dim is where a target is 0, as far as that is known: else the dim as it is."""
+    if exact_div(given, wanted) is not None:
+        return 0
+    symbol = next(iter(wanted.symbols))
+    if isinstance(given, Dim) and wanted == Dim.symbol(*symbol):
+        try:
+            return given.substitute({symbol: 0})
+        except ZeroDivisionError:  # where the target is 0, another node has failed
+            return 0
+    return given
 
 
 @infers("Flatten")

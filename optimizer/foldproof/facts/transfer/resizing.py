@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from foldproof.facts.dim import DimLike, floor_div
+from foldproof.facts.dim import DimLike, exact_div, floor_div
 from foldproof.facts.fact import Element, Fact, exact, tensor_fact
 from foldproof.facts.registry import NodeView, infers
 from foldproof.facts.transfer._moves import axes_in, natural, parameter, quotient
@@ -74,9 +74,13 @@ def scaled(dim: DimLike, scale: Element) -> DimLike | None:
         # The specification doesn't say in which precision: claimed only where it makes no difference.
         return int(product) if int(product) == dim * scale // 1 else None
     ratio = Fraction(scale)
-    if ratio.numerator > _EASY or ratio.denominator > _EASY:
+    if ratio.numerator <= _EASY and ratio.denominator <= _EASY:
+        return floor_div(dim * ratio.numerator, ratio.denominator)
+    # A scale like 1/3, rounded up to a float: a dim that is divisible gives the quotient in any precision.
+    near = ratio.limit_denominator(_EASY)
+    if near > ratio or np.float32(float(near)) != np.float32(float(ratio)):
         return None
-    return floor_div(dim * ratio.numerator, ratio.denominator)
+    return exact_div(dim * near.numerator, near.denominator)
 
 
 @infers("Upsample")

@@ -68,33 +68,47 @@ def slice_length(dim: DimLike, start: Element, end: Element, step: Element) -> D
 
 def _forward(dim: DimLike, start: DimLike, end: DimLike, step: int) -> DimLike | None:
     """The length of a slice with a positive step: that of [start, end), clamped to [0, dim), divided by the step."""
-    start, end = _from_the_end(dim, start), _from_the_end(dim, end)
-    if isinstance(end, int) and end >= TO_THE_END:
-        stop = dim
-    elif at_least(end, 0):
-        stop = minimum(end, dim)
-    elif at_least(-1, end):
-        stop = dim + end  # below 0 it takes nothing, as with the bound clamped to 0
-    else:
+    start, end = _plain(dim, start), _plain(dim, end)
+    first = _position(dim, start)
+    last = dim if isinstance(end, int) and end >= TO_THE_END else _position(dim, end)
+    if first is None or last is None:
         return None
-    if at_least(start, 0):  # beyond the dim it takes nothing, so there is no need to clamp it
-        length = maximum(stop - start, 0)
-    elif at_least(-1, start):
-        length = maximum(minimum(stop, stop - dim - start), 0)
+    if start == 0:
+        length = last
+    elif at_least(start, 0):  # beyond the dim it takes nothing, so there is no need to clamp it
+        length = maximum(last - start, 0)
+    elif at_least(-1, start) and isinstance(last, Dim):
+        length = minimum(last, maximum(last - dim - start, 0))  # last - max(dim + start, 0)
     else:
-        return None
+        length = maximum(last - first, 0)
     return ceil_div(length, step)
 
 
-def _from_the_end(dim: DimLike, bound: DimLike) -> DimLike:
-    """A bound of `dim - 1` or `dim - 2` as -1 or -2: where it is negative it counts from the end, and both give 0.
+def _position(dim: DimLike, bound: DimLike) -> DimLike | None:
+    """Where a bound is after clamping, None where its sign is not known: negative ones count from the end."""
+    if at_least(bound, 0):
+        return minimum(bound, dim)
+    if at_least(-1, bound):
+        return maximum(dim + bound, 0)
+    if at_least(0, bound):  # such as -n, which is the beginning where n is 0
+        return maximum(dim + bound, 0) * minimum(-bound, 1)
+    return None
 
-    With `dim - 3` this fails: at a dim of 2 it is the last element.
+
+def _plain(dim: DimLike, bound: DimLike) -> DimLike:
+    """A bound that is told by its distance from the dim in a simpler form that selects the same.
+
+    `dim - 1` and `dim - 2` are -1 and -2: where they are negative they count from the end, and give 0 as those do.
+    (Not so `dim - 3`: at a dim of 2 it is the last element.) `-dim` is the beginning.
     """
+    if isinstance(bound, int) or isinstance(dim, int):
+        return bound
     if bound is dim:
         return TO_THE_END
+    if bound is -dim:
+        return 0
     distance = dim - bound
-    return -distance if isinstance(distance, int) and distance in (1, 2) and isinstance(bound, Dim) else bound
+    return -distance if isinstance(distance, int) and distance in (1, 2) else bound
 
 
 def _backward(dim: DimLike, start: DimLike, end: DimLike, step: int) -> DimLike | None:
@@ -225,7 +239,7 @@ def center_crop_pad(node: NodeView) -> Fact | None:
     shape = list(data.shape)
     for axis, size in zip(named, wanted, strict=True):
         dim = natural(size)
-        shape[axis] = node.fresh(axis) if dim is None else dim
+        shape[axis] = dim if dim is not None and at_least(dim, 0) else node.fresh(axis)
     return tensor_fact(data.dtype, shape)
 
 

@@ -1,0 +1,112 @@
+"""What a model declares of its own values, held against what inference proves of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import onnx_ir as ir
+
+from foldproof.facts.dim import Dim, DimLike
+from foldproof.facts.engine import Facts
+from foldproof.facts.fact import Kind
+from foldproof.graphs import all_graphs
+
+
+@dataclasses.dataclass(frozen=True)
+class Contradiction:
+    """A declaration that inference disproves.
+
+    Attributes:
+        value: The name of the value.
+        claimed: What the model says, as `FLOAT[2, 3]`.
+        proven: What inference proves, as `FLOAT[N, 3]`.
+    """
+
+    value: str
+    claimed: str
+    proven: str
+
+    def __str__(self) -> str:
+        return f"the model says that {self.value} is {self.claimed}, inference proves {self.proven}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The contradiction for JSON."""
+        return dataclasses.asdict(self)
+
+
+def contradictions(model: ir.Model, facts: Facts) -> Iterator[Contradiction]:
+    """All declarations of values that nodes make which inference disproves.
+
+    Declarations of graph inputs are the contract: nothing can disprove them.
+    """
+    for graph in all_graphs(model):
+        for node in graph:
+            for value in node.outputs:
+                if _is_wrong(value, facts):
+                    fact = facts.of(value)
+                    claimed = _text(value.dtype, None if value.shape is None else tuple(map(_name, value.shape)))
+                    yield Contradiction(str(value.name), claimed, _text(fact.dtype, fact.shape))
+
+
+def correct(model: ir.Model, facts: Facts) -> Iterator[ir.Value]:
+    """Declares the proven shape of each value whose declared shape inference disproves, and yields the value.
+
+    What the contract says stays as it is written: the outputs of the main graph. So do wrong types: a model that has one
+    is invalid, and is never repaired.
+    """
+    for graph in all_graphs(model):
+        for node in graph:
+            for value in node.outputs:
+                fact = facts.of(value)
+                if fact.shape is None or fact.dtype is not value.dtype or not _is_wrong(value, facts):
+                    continue
+                if not (graph is model.graph and value.is_graph_output()):
+                    value.shape = ir.Shape([_declarable(dim) for dim in fact.shape])
+                    yield value
+
+
+def _is_wrong(value: ir.Value, facts: Facts) -> bool:
+    if value.dtype is None or not isinstance(value.type, ir.TensorType):
+        return False
+    fact = facts.of(value)
+    if fact.kind is not Kind.TENSOR:
+        return False
+    if fact.dtype is not None and fact.dtype is not value.dtype:
+        return True
+    if value.shape is None or fact.shape is None:
+        return False
+    if len(value.shape) != len(fact.shape):
+        return True
+    return any(_disproves(proven, claimed) for proven, claimed in zip(fact.shape, value.shape, strict=True))
+
+
+def _disproves(proven: DimLike, claimed: int | ir.SymbolicDim) -> bool:
+    """Whether a proven dim rules a claimed one out: two integers that differ, or an integer for what the contract varies."""
+    if not isinstance(claimed, int) or claimed < 0:
+        return False
+    if isinstance(proven, int):
+        return proven != claimed
+    return _is_of_contract(proven)
+
+
+def _is_of_contract(dim: Dim) -> bool:
+    """Whether a dim is an expression of nothing but the symbols that the graph inputs declare."""
+    return all(symbol.scope <= 0 for symbol in dim.symbols)
+
+
+def _declarable(dim: DimLike) -> int | str | None:
+    """A dim as a declaration writes it: a dim that only inference has a name for is left open."""
+    if isinstance(dim, int):
+        return dim
+    return str(dim) if all(symbol.scope == 0 for symbol in dim.symbols) else None
+
+
+def _name(dim: int | ir.SymbolicDim) -> str:
+    return str(dim) if isinstance(dim, int) else dim.value or "?"
+
+
+def _text(dtype: ir.DataType | None, shape: tuple[object, ...] | None) -> str:
+    name = "a tensor" if dtype is None else dtype.name
+    return name if shape is None else f"{name}[{', '.join(map(str, shape))}]"

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import importlib.util
+import time
+
+import ml_dtypes
+import numpy as np
+import onnx
+import pytest
+from foldproof.errors import UnverifiedError
+from foldproof.verification import verify
+from foldproof.verification.engines import EngineError, OnnxRuntime, TimedOut, load_engine
+from foldproof.verification.reference import Reference, distrust
+from onnx import helper
+
+ENDLESS = """
+g () => (int64 n) {
+    zero = Constant <value = int64 {0}> ()
+    yes = Constant <value = bool {1}> ()
+    n = Loop (, yes, zero) <body = step (int64 i, bool go_on, int64 k) => (bool again, int64 next) {
+        again = Identity (go_on)
+        one = Constant <value = int64 {1}> ()
+        next = Add (k, one)
+    }>
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"), [("bfloat16", ml_dtypes.bfloat16), ("float8e4m3fn", ml_dtypes.float8_e4m3fn)]
+)
+def test_onnxruntime_takes_and_gives_narrow_floats(parse, name, dtype):
+    engine = OnnxRuntime(parse(f"g ({name}[N] x) => ({name}[N] y) {{ y = Identity(x) }}", opset=19))
+    x = np.array([1.5, -0.0, 0.25], dtype)
+    (y,) = engine.run({"x": x})
+    assert y.dtype == dtype
+    assert y.tobytes() == x.tobytes()
+
+
+def test_onnxruntime_says_what_it_dislikes(parse):
+    engine = OnnxRuntime(parse("g (float[2] x) => (float[2] y) { y = Abs(x) }"))
+    with pytest.raises(EngineError, match="Got: 3 Expected: 2"):
+        engine.run({"x": np.zeros(3, np.float32)})
+
+
+def test_an_endless_loop_is_stopped(parse):
+    engine = OnnxRuntime(parse(ENDLESS))
+    started = time.monotonic()
+    with pytest.raises(TimedOut):
+        engine.run({}, seconds=0.3)
+    assert time.monotonic() - started < 5
+
+
+def test_the_reference_is_stopped_too(parse):
+    many = "\n".join(f"y{i + 1} = Abs(y{i})" for i in range(50))
+    engine = Reference(parse(f"g (float[64] y0) => (float[64] y50) {{ {many} }}"))
+    assert engine.run({"y0": np.zeros(64, np.float32)}, seconds=30)[0].shape == (64,)
+    with pytest.raises(TimedOut):
+        engine.run({"y0": np.zeros(64, np.float32)}, seconds=-1)
+
+
+def test_the_reference_stands_in_for_types_that_onnxruntime_lacks(parse):
+    engine = load_engine(parse("g (complex64[N] x) => (int64 s) { s = Size(x) }"))
+    assert isinstance(engine, Reference)
+    (size,) = engine.run({"x": np.zeros(7, np.complex64)})
+    assert (size, size.dtype) == (7, np.int64)
+
+
+def test_the_reference_computes_shape_by_our_kernel(parse):
+    engine = Reference(parse("g (complex64[2, 3] x) => (int64[K] s) { s = Shape <start = 0, end = -7> (x) }"))
+    (dims,) = engine.run({"x": np.zeros((2, 3), np.complex64)})
+    assert dims.tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("graph", "opset", "reason"),
+    [
+        ("g (float[2] x) => (float[2] y) { y = BatchNormalization (x, x, x, x, x) }", 9, "BatchNormalization"),
+        ("g (uint8[2] x, float s) => (float[2] y) { y = DequantizeLinear (x, s) }", 13, "DequantizeLinear"),
+        ("g (float[1,2,4] b, float[1,1,2] s) => (int64[N,3] y) { y = NonMaxSuppression (b, s) }", 17, "NonMax"),
+        (ENDLESS.replace("yes, zero", ", zero"), 17, "Loop"),
+    ],
+)
+def test_the_reference_refuses_what_it_is_known_to_compute_wrongly(parse, graph, opset, reason):
+    model = parse(graph, opset=opset)
+    assert any(reason in each for each in distrust(model))
+    with pytest.raises(EngineError, match=reason):
+        Reference(model)
+
+
+def test_the_reference_refuses_sparse_tensors_and_the_spelled_domain(parse):
+    model = parse("g (float[2] x) => (float[2] y) { y = Abs(x) }")
+    assert not list(distrust(model))
+    model.opset_import[0].domain = "ai.onnx"
+    assert list(distrust(model))
+    model.opset_import[0].domain = ""
+    values = helper.make_tensor("w", onnx.TensorProto.FLOAT, [1], [1.0])
+    indices = helper.make_tensor("i", onnx.TensorProto.INT64, [1], [0])
+    model.graph.sparse_initializer.append(helper.make_sparse_tensor(values, indices, [2]))
+    assert list(distrust(model))
+
+
+def test_operators_that_nothing_knows_are_reported_by_the_runtimes_words(parse):
+    model = parse("g (float[2] x) => (float[2] y) { y = acme.Foo(x) }", imports='"acme" : 1')
+    with pytest.raises(EngineError, match="acme:Foo"):
+        load_engine(model)
+
+
+def test_without_onnxruntime_the_error_says_what_to_install(parse, monkeypatch):
+    find_spec = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *rest: None if name == "onnxruntime" else find_spec(name, *rest)
+    )
+    model = parse("g (float[2] x) => (float[2] y) { y = Abs(x) }")
+    with pytest.raises(UnverifiedError, match=r"foldproof\[onnxruntime\]"):
+        verify(model, model)

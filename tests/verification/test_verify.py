@@ -1,0 +1,315 @@
+from __future__ import annotations
+
+import json
+import time
+
+import numpy as np
+import onnx
+import pytest
+from foldproof.errors import ModelError
+from foldproof.verification import verification as module
+from foldproof.verification import verify
+from onnx import helper
+
+POOL = """g (float[N, 3] x) => (float[N, 1] mean, int64 count) <int64[1] axes = {1}> {
+    mean = ReduceMean <axes = [1], keepdims = 1> (x)
+    count = Size (x)
+}"""
+
+
+def kinds(result):
+    return {(each.output, each.kind) for each in result.differences}
+
+
+def compared(parse, one, other, **options):
+    return verify(parse(one), parse(other), **options)
+
+
+def test_a_model_is_the_same_as_itself_at_two_bindings(parse):
+    result = compared(parse, POOL, POOL)
+    assert (result.status, result.differences, result.reason) == ("same", (), None)
+    assert [run.binding for run in result.runs] == [{"N": 1}, {"N": 2}]
+    assert {run.outputs for run in result.runs} == {2}
+    assert all(run.original_engine.startswith("onnxruntime ") for run in result.runs)
+
+
+def test_the_result_is_json_and_the_same_each_time(parse):
+    one, other = (compared(parse, POOL, POOL.replace("[1]", "[-1]"), seed=3).to_dict() for _ in range(2))
+    for each in (one, other):
+        assert each.pop("seconds") > 0
+    assert json.loads(json.dumps(one)) == one == other
+
+
+def test_the_models_are_not_changed(parse):
+    one, other = parse(POOL), parse(POOL.replace("Size (x)", "Size (mean)"))
+    before = [each.SerializeToString() for each in (one, other)]
+    verify(one, other)
+    assert [each.SerializeToString() for each in (one, other)] == before
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "found"),
+    [
+        ("count = Size (x)", "count = Size (mean)", {("count", "value")}),  # only on the second output
+        ("mean = ReduceMean", "mean = ReduceMax", {("mean", "value")}),
+        ("keepdims = 1> (x)", "keepdims = 0> (x)", {("mean", "shape")}),
+        ("count = Size (x)", "big = Size (x) count = Cast <to = 6> (big)", {("count", "dtype")}),
+        ("count = Size (x)", "count = Constant <value = int64 {3}> ()", {("count", "value")}),
+    ],
+)
+def test_mutations_are_found(parse, old, new, found):
+    mutated = POOL.replace(old, new)
+    if "Cast" in new:
+        mutated = mutated.replace("int64 count", "int32 count")
+    result = compared(parse, POOL, mutated)
+    assert (result.status, kinds(result)) == ("different", found)
+
+
+def test_a_batch_frozen_at_one_shows_only_at_the_other_binding(parse):
+    frozen = POOL.replace("count = Size (x)", "count = Constant <value = int64 {3}> ()")
+    (found,) = compared(parse, POOL, frozen).differences
+    assert (found.binding, found.original, found.optimized) == ({"N": 2}, 6, 3)
+
+
+def test_an_input_frozen_at_one_raises_only_at_the_other_binding(parse):
+    (found,) = compared(parse, POOL, POOL.replace("float[N, 3] x", "float[1, 3] x")).differences
+    assert (found.kind, found.binding) == ("raised", {"N": 2})
+    assert "Expected: 1" in found.detail
+
+
+def test_a_dropped_output_is_missing(parse):
+    result = compared(parse, POOL, POOL.replace(", int64 count", ""))
+    assert ("count", "missing") in kinds(result)
+
+
+def test_outputs_in_another_order_are_found(parse):
+    swapped = POOL.replace("(float[N, 1] mean, int64 count)", "(int64 count, float[N, 1] mean)")
+    assert kinds(compared(parse, POOL, swapped)) == {("", "missing")}
+
+
+def test_a_renamed_input_is_missing(parse):
+    result = compared(parse, POOL, POOL.replace("] x)", "] z)").replace("(x)", "(z)"))
+    assert {("x", "missing"), ("z", "missing")} <= kinds(result)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("zero = Sub (x, x) y = Div (zero, zero)", "y = Sub (x, x)"),  # NaN became 0
+        ("zero = Sub (x, x) y = Neg (zero)", "y = Sub (x, x)"),  # -0.0 became 0.0
+        ("y = Exp (x)", "e = Exp (x) f = Add (e, tiny) y = Identity (f)"),
+    ],
+)
+def test_float_differences_are_found_bit_for_bit(parse, one, other):
+    graph = "g (float[N] x) => (float[N] y) <float tiny = {2e-7}> {{ {} }}"
+    assert kinds(compared(parse, graph.format(one), graph.format(other))) == {("y", "value")}
+
+
+def test_tolerance_forgives_rounding_and_nothing_more(parse):
+    graph = "g (float[N] x) => (float[N] y) <float f = {{{}}}> {{ y = Mul (x, f) }}"
+    close = compared(parse, graph.format("1.0"), graph.format("1.00001"), exact=False)
+    assert close.status == "same"
+    assert 0 < max(run.max_relative_error for run in close.runs) < 2e-5
+    assert compared(parse, graph.format("1.0"), graph.format("1.001"), exact=False).status == "different"
+
+
+def test_a_constant_that_was_a_weight_behind_a_transpose_is_no_false_alarm(parse):
+    weight = "float[48, 64] w = {" + ", ".join(str(np.float32(k % 97 / 7)) for k in range(48 * 64)) + "}"
+    one = f"g (float[N, 64] x) => (float[N, 48] y) <{weight}> {{ t = Transpose (w) y = MatMul (x, t) }}"
+    original = parse(one)
+    folded = onnx.ModelProto()
+    folded.CopyFrom(original)
+    array = onnx.numpy_helper.to_array(original.graph.initializer[0]).T
+    folded.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(np.ascontiguousarray(array), "t"))
+    del folded.graph.node[0]
+    assert verify(original, folded).status == "same"
+
+
+def test_where_the_original_raises_the_other_may_do_as_it_likes(parse):
+    one = "g (float[N] x) => (float[2] y) <int64[1] two = {2}> { y = Reshape (x, two) }"
+    other = "g (float[N] x) => (float[2] y) <int64[1] n = {0}, int64[1] two = {2}> { y = Slice (x, n, two) }"
+    result = compared(parse, one, other)
+    assert result.status == "same"
+    assert [run.binding for run in result.runs] == [{"N": 2}]
+    assert {"N": 1} in [each.binding for each in result.not_admitted]
+    assert any("only one size was admitted of: N" in note for note in result.notes)
+
+
+def test_where_the_original_runs_the_other_must_not_raise(parse):
+    one = "g (float[N] x) => (float[M] y) <int64[1] zero = {0}, int64[1] two = {2}> { y = Slice (x, zero, two) }"
+    other = "g (float[N] x) => (float[M] y) <int64[1] two = {2}> { y = Reshape (x, two) }"
+    (found,) = compared(parse, one, other).differences
+    assert (found.kind, found.binding) == ("raised", {"N": 1})
+
+
+def test_an_optimized_model_that_cannot_be_loaded_is_a_difference(parse):
+    model = parse(POOL)
+    broken = onnx.ModelProto()
+    broken.CopyFrom(model)
+    broken.graph.node[0].input[0] = "nowhere"
+    result = verify(model, broken)
+    assert (result.status, kinds(result)) == ("different", {("", "raised")})
+    assert "can't be loaded" in result.differences[0].detail
+
+
+@pytest.mark.parametrize("element", ["complex64", "bfloat16", "float8e5m2"])
+def test_the_reference_stands_in_where_the_original_cannot_be_loaded(parse, element):
+    original = f"g ({element}[N, 3] x) => (int64 s) {{ s = Size (x) }}"
+    right = f"g ({element}[N, 3] x) => (int64 s) <int64[1] f = {{3}}> {{ r = Abs (f) s = Size (x) }}"
+    wrong = f"g ({element}[N, 3] x) => (int64 s) {{ s = Constant <value = int64 {{3}}> () }}"
+    result = verify(parse(original, opset=19), parse(right, opset=19))
+    assert result.status == "same"
+    assert all(run.original_engine.startswith("onnx reference") for run in result.runs)
+    assert verify(parse(original, opset=19), parse(wrong, opset=19)).status == "different"
+
+
+def test_two_engines_are_compared_by_tolerance_and_it_is_said(parse, monkeypatch):
+    model = parse("g (float[N, 9] x) => (float[N, 9] y) { y = Softmax (x) }")
+    loaded = []
+
+    def load(*arguments, **options):
+        from foldproof.verification.engines import OnnxRuntime
+        from foldproof.verification.reference import Reference
+
+        loaded.append((Reference if not loaded else OnnxRuntime)(*arguments))
+        return loaded[-1]
+
+    monkeypatch.setattr(module, "load_engine", load)
+    result = verify(model, model)
+    assert result.status == "same"
+    assert any("compared by tolerance" in note for note in result.notes)
+
+
+def test_what_nothing_can_run_is_unverified(parse):
+    model = parse("g (float[N] x) => (float[N] y) { y = acme.Foo (x) }", imports='"acme" : 1')
+    result = verify(model, model)
+    assert (result.status, result.runs) == ("unverified", ())
+    assert "acme:Foo" in result.reason
+
+
+def test_an_original_that_runs_on_no_feed_is_unverified(parse):
+    model = parse(
+        "g (float[N] x) => (float[3] y) <int64[1] s = {3}> { h = Concat <axis = 0> (x, x) y = Reshape (h, s) }"
+    )
+    result = verify(model, model)
+    assert result.status == "unverified"
+    assert "the original ran on no feed" in result.reason
+    assert result.not_admitted
+
+
+def test_inputs_too_large_to_make_up_are_unverified(parse):
+    model = parse("g (float[65536, 32769] x) => (int64 s) { s = Size (x) }")
+    result = verify(model, model)
+    assert result.status == "unverified"
+    assert "too large" in result.reason
+
+
+def test_a_static_model_runs_with_two_seeds(parse):
+    model = parse("g (float[2, 3] x) => (float[2, 3] y) { y = Abs (x) }")
+    assert [run.seed for run in verify(model, model, seed=7).runs] == [7, 8]
+
+
+def test_an_overridable_initializer_is_no_constant(parse):
+    graph = "g (float[N] x, float f = {{2}}) => (float[N] y) {{ {} }}"
+    constant = graph.format("c = Constant <value = float {2}> () y = Mul (x, c)")
+    found = compared(parse, graph.format("y = Mul (x, f)"), constant).differences
+    assert {each.feeds for each in found} == {"generated, other values of the initializers too"}
+
+
+def test_a_dimension_that_the_graph_demands_is_found(parse):
+    width = "g (float[N, W] x) => (float[N, 7] y) <float[1, 7] b = {1,2,3,4,5,6,7}, int64[2] s = {-1, 7}> {"
+    model = parse(width + " r = Reshape (x, s) e = Add (x, b) y = Add (e, r) }")
+    assert [run.binding for run in verify(model, model).runs][:1] == [{"N": 1, "W": 7}]
+
+
+def test_a_cache_is_run_at_lengths_that_fit(parse):
+    model = parse(
+        "g (float[B, seq] x, float[B, past] k, float[B, total] m) => (float[B, total] y)"
+        "{ h = Concat <axis = 1> (k, x) y = Add (h, m) }"
+    )
+    result = verify(model, model)
+    assert result.status == "same"
+    for run in result.runs:
+        assert run.binding["total"] == run.binding["past"] + run.binding["seq"]
+    assert len({run.binding["B"] for run in result.runs}) == 2
+
+
+def test_a_value_that_the_graph_compares_with_takes_both_branches(parse):
+    graph = """g (int64 rate, float[N] x) => (float[N] y) <int64 fast = {{16000}}> {{
+        is_fast = Equal (rate, fast)
+        y = If (is_fast) <then_branch = t () => (float[N] p) {{ p = {} (x) }},
+                          else_branch = e () => (float[N] q) {{ q = {} (x) }}>
+    }}"""
+    original = graph.format("Abs", "Neg")
+    assert compared(parse, original, graph.format("Exp", "Neg")).status == "different"
+    assert compared(parse, original, graph.format("Abs", "Exp")).status == "different"
+
+
+def test_an_input_without_rank_is_tried_at_several(parse):
+    model = parse("g (float[N] x) => (float[N] y) { y = GlobalAveragePool (x) }")
+    for value in (*model.graph.input, *model.graph.output):
+        value.type.tensor_type.ClearField("shape")
+    result = verify(model, model)
+    assert result.status == "same"
+    assert len(result.runs[0].binding) >= 3
+
+
+def test_sequences_optionals_and_maps_are_run(parse):
+    graph = "g (seq(float[N]) x, optional(float[M]) o) => (seq(float[N]) y, bool has) {{ y = {} (x) has = {} }}"
+    original = graph.format("Identity", "OptionalHasElement (o)")
+    assert compared(parse, original, original).status == "same"
+    assumed = graph.format("Identity", "Constant <value = bool {1}> ()")
+    assert ("has", "value") in kinds(compared(parse, original, assumed))
+
+
+def test_maps_are_compared():
+    def vectorizer(*vocabulary):
+        node = helper.make_node("DictVectorizer", ["x"], ["y"], domain="ai.onnx.ml", string_vocabulary=list(vocabulary))
+        given = onnx.ValueInfoProto(name="x")
+        given.type.map_type.key_type = onnx.TensorProto.STRING
+        given.type.map_type.value_type.CopyFrom(helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, []))
+        output = helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [1, 2])
+        opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 2)]
+        graph = helper.make_graph([node], "g", [given], [output])
+        return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+    assert verify(vectorizer("a", "b"), vectorizer("a", "b")).status == "same"
+    assert verify(vectorizer("a", "b"), vectorizer("b", "a")).status == "different"
+
+
+def test_files_with_external_data_are_run_where_they_are(parse, tmp_path):
+    graph = "g (float[N, 2] x) => (float[N, 2] y) <float[2, 2] w = {{1, 2, 3, {}}}> {{ y = MatMul (x, w) }}"
+    paths = []
+    for name, last in (("a", 4), ("b", 4), ("c", 5)):
+        paths.append(tmp_path / f"{name}.onnx")
+        options = {"save_as_external_data": True, "location": f"{name}.bin", "size_threshold": 0}
+        onnx.save(parse(graph.format(last)), paths[-1], **options)
+    assert verify(paths[0], paths[1]).status == "same"
+    assert verify(paths[0], paths[2]).status == "different"
+
+
+def test_a_file_that_is_no_model_is_refused(tmp_path):
+    path = tmp_path / "model.onnx"
+    path.write_bytes(b"\x00\x01nonsense")
+    with pytest.raises(ModelError, match=r"model\.onnx"):
+        verify(path, path)
+
+
+def test_changed_declarations_are_noted(parse):
+    result = compared(parse, POOL, POOL.replace("float[N, 1] mean", "float[M, 1] mean"))
+    assert result.status == "same"
+    assert any("output mean: declared float[N, 1], now float[M, 1]" in note for note in result.notes)
+
+
+def test_the_time_limit_holds(parse):
+    endless = """g (float[N] x) => (float[N] y) <bool yes = {1}> {
+        y = Loop (, yes, x) <body = b (int64 i, bool c, float[N] a) => (bool d, float[N] e) {
+            d = Identity (c)
+            e = Neg (a)
+        }>
+    }"""
+    started = time.monotonic()
+    result = compared(parse, endless, endless, seconds=1)
+    assert time.monotonic() - started < 8
+    assert result.status == "unverified"
+    assert any("time limit" in note for note in result.notes)
