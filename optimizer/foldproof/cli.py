@@ -85,6 +85,8 @@ def _names(ctx: click.Context, parameter: click.Parameter, values: Sequence[str]
 )  # fmt: skip
 @click.option("--rules", metavar="NAME,...", multiple=True, help="Apply only these rules; `none` for none.")
 @click.option("--skip-rules", metavar="NAME,...", multiple=True, callback=_names, help="Don't apply these rules.")
+@click.option("-O", "level", type=click.IntRange(1, 3), default=2, show_default=True, help="The optimization level.")
+@click.option("--exact", is_flag=True, help="Apply only rules that keep each bit of the outputs.")
 @click.option("--keep-node", metavar="NAME", multiple=True, help="A node that no rule may take away or change. Repeatable.")
 @click.option(
     "--ir3-initializers-are-constants/--ir3-initializers-are-inputs", default=True, show_default=True,

@@ -19,6 +19,8 @@ class Options:
         set_dim: Integers for symbolic dims of the graph inputs, by name, or as `input:axis` for an unnamed one.
         rules: The names of the only rules to apply; None means all.
         skip_rules: The names of rules not to apply.
+        level: 1 folds shapes and cleans up, 2 applies all rules but those of level 3, which may make the file grow.
+        exact: Apply only rules that keep each bit of the outputs.
         keep_node: The names of nodes that no rule may take away or change.
         ir3_initializers_are_constants: Take the initializers of a model of IR version 3 for weights, although that
             version lists each of them as an input.
@@ -32,6 +34,8 @@ class Options:
     rules: Sequence[str] | None = None
     skip_rules: Sequence[str] = ()
     keep_node: Sequence[str] = ()
+    level: int = 2
+    exact: bool = False
     ir3_initializers_are_constants: bool = True
     feeds: Path | None = None
     seed: int = 0
@@ -43,5 +47,7 @@ class Options:
         for field in ("rules", "skip_rules", "keep_node"):
             if isinstance(getattr(self, field), str):
                 raise UsageError(f"{field} is one string", hint="Give a list of names")
+        if self.level not in (1, 2, 3):
+            raise UsageError(f"there is no optimization level {self.level!r}", hint="Give 1, 2 or 3")
         if self.feeds is not None:
             object.__setattr__(self, "feeds", Path(self.feeds))

@@ -56,7 +56,10 @@ class Optimizer:
 
     def __init__(self, options: Options | None = None, rules: Sequence[Rule] | None = None) -> None:
         self.options = options or Options()
-        self.rules = chosen(installed() if rules is None else rules, self.options.rules, self.options.skip_rules)
+        wanted = chosen(installed() if rules is None else rules, self.options.rules, self.options.skip_rules)
+        self.rules = [
+            rule for rule in wanted if rule.level <= self.options.level and (rule.exact or not self.options.exact)
+        ]
 
     def run(self, model: AnyModel) -> Result:
         """Optimizes a model, which is not changed.

@@ -8,7 +8,7 @@ from foldproof.facts import Facts
 from foldproof.rewriting import Inline, Outcome, Reason, rule
 
 
-@rule("If", exact=True, benefit=50)
+@rule("If", exact=True, benefit=50, level=1)
 def known_condition(node: ir.Node, facts: Facts) -> Outcome:
     """If(c, t, e) = t where c is proven true, e where it is proven false.
 

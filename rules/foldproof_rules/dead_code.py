@@ -8,7 +8,7 @@ from foldproof.facts import Facts
 from foldproof.rewriting import ANY, Outcome, Reason, Remove, initializer_rule, rule
 
 
-@rule(ANY, exact=True, benefit=100)
+@rule(ANY, exact=True, benefit=100, level=1)
 def dead_node(node: ir.Node, facts: Facts) -> Outcome:
     """A node none of whose outputs is read = nothing.
 
@@ -21,7 +21,7 @@ def dead_node(node: ir.Node, facts: Facts) -> Outcome:
     return Remove()
 
 
-@initializer_rule(exact=True)
+@initializer_rule(exact=True, level=1)
 def unused_initializer(value: ir.Value, facts: Facts) -> Outcome:
     """An initializer that nothing reads = nothing.
 

@@ -14,7 +14,7 @@ MAX_ELEMENTS = 64
 """What is folded here is shape data, which is small. Larger tensors would make the file grow."""
 
 
-@rule(ANY, exact=True, benefit=10)
+@rule(ANY, exact=True, benefit=10, level=1)
 def known_elements(node: ir.Node, facts: Facts) -> Outcome:
     """f(x, ...) = c, where each element of the result is proven: shape arithmetic, also in a dynamic model.
 
@@ -40,7 +40,7 @@ def known_elements(node: ir.Node, facts: Facts) -> Outcome:
     return Constant(*tensors)
 
 
-@rule(ANY, exact=True, benefit=9)
+@rule(ANY, exact=True, benefit=9, level=1)
 def same_elements(node: ir.Node, facts: Facts) -> Outcome:
     """f(x, ...) = y, where y is there already and each of its elements is the same expression of the dims.
 

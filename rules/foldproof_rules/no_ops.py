@@ -8,13 +8,13 @@ from foldproof.facts import Facts
 from foldproof.rewriting import Forward, Outcome, Reason, rule
 
 
-@rule("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Expand", exact=True)
+@rule("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Expand", exact=True, level=1)
 def same_shape(node: ir.Node, facts: Facts) -> Outcome:
     """f(x) = x, where f keeps the order of the elements and the shape is proven to stay the same."""
     return _same_shape(node, facts) or _forward(node)
 
 
-@rule("Tile", exact=True)
+@rule("Tile", exact=True, level=1)
 def tile_once(node: ir.Node, facts: Facts) -> Outcome:
     """Tile(x, [1, ..., 1]) = x."""
     repeats = facts.of(node.inputs[1]).ints if len(node.inputs) == 2 else None
@@ -23,7 +23,7 @@ def tile_once(node: ir.Node, facts: Facts) -> Outcome:
     return _same_shape(node, facts) or _forward(node)
 
 
-@rule("Pad", exact=True)
+@rule("Pad", exact=True, level=1)
 def pad_nothing(node: ir.Node, facts: Facts) -> Outcome:
     """Pad(x, [0, ..., 0]) = x."""
     if len(node.inputs) > 1:
@@ -36,7 +36,7 @@ def pad_nothing(node: ir.Node, facts: Facts) -> Outcome:
     return _same_shape(node, facts) or _forward(node)
 
 
-@rule("Slice", exact=True)
+@rule("Slice", exact=True, level=1)
 def slice_all(node: ir.Node, facts: Facts) -> Outcome:
     """Slice(x, 0, end, axes, 1) = x, where the shape is proven to stay the same.
 
@@ -49,13 +49,13 @@ def slice_all(node: ir.Node, facts: Facts) -> Outcome:
     return _same_shape(node, facts) or _forward(node)
 
 
-@rule("Identity", exact=True)
+@rule("Identity", exact=True, level=1)
 def identity(node: ir.Node, facts: Facts) -> Outcome:
     """Identity(x) = x."""
     return _forward(node)
 
 
-@rule("Cast", exact=True)
+@rule("Cast", exact=True, level=1)
 def same_type(node: ir.Node, facts: Facts) -> Outcome:
     """Cast(x, to) = x, where x is of that type already."""
     source, target = facts.of(node.inputs[0]).dtype, facts.of(node.outputs[0]).dtype

@@ -9,7 +9,7 @@ from foldproof.facts import Dim, DimLike, Facts
 from foldproof.rewriting import Outcome, Reason, Replace, rule
 
 
-@rule("Reshape", exact=True)
+@rule("Reshape", exact=True, level=1)
 def reshape_target(node: ir.Node, facts: Facts) -> Outcome:
     """Reshape(x, s) = Reshape(x, c), where each dim of the result is an integer, one of x in its place, or the only free one.
 

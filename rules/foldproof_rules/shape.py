@@ -9,7 +9,7 @@ from foldproof.facts import Facts
 from foldproof.rewriting import Constant, Outcome, Reason, rule
 
 
-@rule("Shape", exact=True, benefit=20)
+@rule("Shape", exact=True, benefit=20, level=1)
 def static_shape(node: ir.Node, facts: Facts) -> Outcome:
     """Shape(x, start, end) = [d, ...], where each dim that start and end select is proven."""
     dims = facts.of(node.outputs[0]).elements

@@ -41,7 +41,7 @@ COUNT_PRESERVING = frozenset(
 """Operators whose first output has as many elements as their first input, whatever the shapes."""
 
 
-@rule("Size", exact=True, benefit=20)
+@rule("Size", exact=True, benefit=20, level=1)
 def static_size(node: ir.Node, facts: Facts) -> Outcome:
     """Size(x) = c, where each dim of x is proven and c is their product.
 
@@ -58,7 +58,7 @@ def static_size(node: ir.Node, facts: Facts) -> Outcome:
     return Constant(np.int64(count))
 
 
-@rule("Size", exact=True, benefit=5)
+@rule("Size", exact=True, benefit=5, level=1)
 def size_of_source(node: ir.Node, facts: Facts) -> Outcome:
     """Size(f(x)) = Size(x), where f(x) has as many elements as x, back to the earliest such x.
 

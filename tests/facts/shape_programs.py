@@ -1,8 +1,9 @@
 """Random models that compute with shapes, as exporters write them and in ways that no exporter would.
 
-A program starts from float tensors with symbolic dims and grows by one operator, or one small idiom, at a time. It keeps
-three pools of values to draw on: integer scalars, integer vectors of known length, and tensors of known rank. Numbers that
-become sizes are clipped, so that nothing gets large, and divisors are never 0, which a runtime needn't survive.
+A program starts from float tensors with symbolic dims and grows by one operator, or one small idiom, at a time. It
+keeps three pools of values to draw on: integer scalars, integer vectors of known length, and tensors of known rank.
+Numbers that become sizes are clipped, so that nothing gets large, and divisors are never 0, which a runtime needn't
+survive.
 """
 
 from __future__ import annotations
@@ -316,7 +317,7 @@ class ShapeProgram:
             return
         axis = self.rng.randrange(max(rank, 1))
         one = self.op("Slice", name, *(self.const([x]) for x in (0, 1, axis))) if rank else name
-        other, other_rank = self.tensor()
+        _, other_rank = self.tensor()
         if other_rank == rank:
             self.tensors.append((self.op("Expand", one, self.op("Shape", name)), rank))
 
@@ -339,7 +340,7 @@ class ShapeProgram:
         return onnx.numpy_helper.to_array(self.constants[-1]).tolist()
 
     def _reshape_by_dims(self) -> None:
-        name, rank = self.tensor(2)
+        name, _ = self.tensor(2)
         shape = self.op("Shape", name)
         first = self.op("Slice", shape, self.const([0]), self.const([1]))
         if self.rng.random() < 0.5:
@@ -445,7 +446,7 @@ class ShapeProgram:
         self.tensors.append((self.op("Resize", name, "", scales, mode="nearest"), rank))
 
     def _data_dependent(self) -> None:
-        name, rank = self.tensor(1)
+        name, _ = self.tensor(1)
         if self.rng.random() < 0.5:
             self.tensors.append((self.op("Cast", self.op("NonZero", name), to=TensorProto.FLOAT), 2))
         else:

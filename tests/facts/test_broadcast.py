@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from foldproof.facts.dim import Dim, maximum, minimum
-from foldproof.facts.transfer._broadcast import broadcast_dim
-from hypothesis import given
+from foldproof.facts.transfer._broadcast import broadcast, broadcast_dim
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.facts.inferring import assert_sound_at, infer
@@ -65,6 +65,39 @@ def value(dim, n, m):
 def test_ranks_are_aligned_at_the_back():
     facts = infer("g (float[n, 1, 4] a, float[3, 1] b) => (float[n, 3, 4] c) { c = Add(a, b) }")
     assert facts["c"] == "float[n, 3, 4]"
+
+
+class Node:
+    """All that broadcasting asks of a node."""
+
+    def fresh(self, axis, output):
+        return Dim.symbol(f"fresh{axis}", 1)
+
+
+def test_one_axis_tells_that_a_symbol_is_not_0_and_another_uses_it():
+    copied = 8 * (1 - minimum(N, 1))  # what a Reshape copies where its target is 0
+    assert broadcast(Node(), [(N + copied, N + M + copied), (N, N + M)]) == (N, N + M)
+    assert broadcast(Node(), [(N + M + copied,), (N + M,)]) == (Dim.symbol("fresh0", 1),)
+
+
+SHAPES = st.lists(st.sampled_from([*EXPRESSIONS, N + 4 - 4 * minimum(N, 1)]), max_size=3).map(tuple)
+
+
+@given(st.lists(SHAPES, min_size=2, max_size=3))
+@settings(max_examples=400)
+def test_a_proven_shape_is_right_wherever_the_shapes_can_be_broadcast(shapes):
+    proven = broadcast(Node(), shapes)
+    for n in range(5):
+        for m in range(5):
+            sizes = [[value(dim, n, m) for dim in shape] for shape in shapes]
+            try:
+                truth = np.broadcast_shapes(*sizes)
+            except ValueError:
+                continue
+            assert len(proven) == len(truth)
+            for dim, size in zip(proven, truth, strict=True):
+                if isinstance(dim, int) or all(symbol.scope == 0 for symbol in dim.symbols):
+                    assert value(dim, n, m) == size, (shapes, proven, n, m)
 
 
 def test_an_unknown_rank_gives_an_unknown_rank():

@@ -6,9 +6,9 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 import pytest
-
 from foldproof.facts.dim import Dim
 from foldproof.facts.fact import Fact, Kind
+
 from tests.facts.checking import assert_sound, facts_of
 from tests.facts.test_control_flow import fact, floats
 from tests.helpers import parse
@@ -243,7 +243,7 @@ def test_nested_loops_are_proven_at_any_depth():
     depth = 8
     text = "y{d} = Loop (m, , v{d}) <body = b{d} (int64 i{d}, bool g{d}, float[a,b] v{n}) => (bool h{d}, float[e,f] w{d})" \
         " {{ h{d} = Identity (g{d}) INNER }}>"
-    body = "w{d} = Neg (v{n})".format(d=depth - 1, n=depth)
+    body = f"w{depth - 1} = Neg (v{depth})"
     for d in reversed(range(depth)):
         inner = body if d == depth - 1 else f"{body} w{d} = Identity (y{d + 1})"
         body = text.format(d=d, n=d + 1).replace("INNER", inner)

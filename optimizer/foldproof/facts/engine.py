@@ -15,6 +15,7 @@ import onnx_ir as ir
 from foldproof.errors import RuleError
 from foldproof.facts import schema_inference
 from foldproof.facts import transfer as _transfer  # noqa: F401  registers the transfer functions
+from foldproof.facts.determinism import is_deterministic
 from foldproof.facts.dim import Dim, DimLike
 from foldproof.facts.equivalents import Equivalents, Order
 from foldproof.facts.fact import UNKNOWN, Basis, Fact, Kind, constant_fact, meet
@@ -102,9 +103,23 @@ class Facts:
         """How many assumptions and calls these facts stand in: 0 for those of the whole model."""
         return self._depth
 
+    def function(self, node: ir.Node) -> ir.Function | None:
+        """The model-local function that a node calls, None where it is an operator."""
+        return self._model.functions.get(node.op_identifier())
+
     def owner(self, graph: ir.Graph) -> ir.Node | None:
         """The node that holds a graph as its body; None for the main graph and for a function's."""
         return self._owners.get(graph)
+
+    def root(self, graph: ir.Graph) -> ir.Graph:
+        """The main graph or function in which a graph stands."""
+        while (owner := self._owners.get(graph)) is not None and owner.graph is not None:
+            graph = owner.graph
+        return graph
+
+    def is_in_main(self, graph: ir.Graph | None) -> bool:
+        """Whether a graph is the main graph or a body in it, so that the main graph's values can be read there."""
+        return graph is not None and self.root(graph) is self._model.graph
 
     def is_overridable(self, value: ir.Value) -> bool:
         """Whether a value is an initializer that the caller may override, because it is a graph input too."""
@@ -116,7 +131,7 @@ class Facts:
 
     def _is_opaque(self, node: ir.Node, calls: frozenset[ir.OperatorIdentifier]) -> bool:
         identifier = node.op_identifier()
-        function = self._model.functions.get(identifier)
+        function = self.function(node)
         inner: Iterable[ir.Node] = (each for body in bodies_of(node) for each in body.all_nodes())
         if function is not None:
             if identifier in calls:
@@ -125,6 +140,10 @@ class Facts:
         elif schema_inference.schema_of(node.domain, node.op_type, self.opset_version(node)) is None:
             return True
         return any(self._is_opaque(each, calls) for each in inner)
+
+    def is_deterministic(self, node: ir.Node) -> bool:
+        """Whether a node is known to give the same outputs for the same inputs."""
+        return is_deterministic(node, self)
 
     def learn(self, value: ir.Value, fact: Fact) -> None:
         """Adds what is proven otherwise, such as the facts of the value that this one replaces."""
@@ -214,7 +233,7 @@ class Facts:
 
     def _apply(self, view: NodeView) -> Sequence[Fact | None]:
         node = view.node
-        function = self._model.functions.get(node.op_identifier())
+        function = self.function(node)
         if function is not None:
             return self._call(view, function)
         # An attribute that refers to the enclosing function's, at no known call, may have any value.

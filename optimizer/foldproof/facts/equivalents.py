@@ -1,8 +1,8 @@
-"""Finds values that are computed twice: shape data of which each element is the same integer or expression."""
+"""Finds what is there twice: equal shape data, equal computations, equal initializers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, TypeAlias
 
 import onnx_ir as ir
@@ -46,8 +46,12 @@ class Order:
         return self._positions[node]
 
 
+MAX_CONTENT = 64
+"""Constants of at most this many bytes are compared by content where computations are compared."""
+
+
 class Equivalents:
-    """The first value seen for each distinct tuple of symbolic elements.
+    """The first of everything that has been asked about.
 
     Args:
         facts: The facts of the model.
@@ -56,6 +60,64 @@ class Equivalents:
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
         self._first: dict[_Key, list[ir.Value]] = {}
+        self._computed: dict[Hashable, list[ir.Node]] = {}
+        self._stored: dict[Hashable, list[ir.Value]] = {}
+
+    def earlier_node(self, node: ir.Node) -> ir.Node | None:
+        """Another node that computes the same of the same, and that stands before this one.
+
+        Random and unknown operators compute nothing twice, and nodes with bodies are not compared.
+        """
+        key = self._computation(node)
+        if key is None or not self._facts.is_deterministic(node):
+            return None
+        seen = self._computed.setdefault(key, [])
+        for other in seen:
+            is_there = other is not node and other.graph is not None and self._computation(other) == key
+            if is_there and self._facts.order.is_ready(other.outputs[0], node):
+                return other
+        if node not in seen:
+            seen.append(node)
+        return None
+
+    def earlier_initializer(self, value: ir.Value) -> ir.Value | None:
+        """Another initializer of the main graph that holds the same bits under the same type and dims.
+
+        Contents are read only where type and dims are the same. An initializer that the caller may override is none.
+        """
+        tensor = value.const_value
+        is_output = value.is_graph_output() or not self._facts.is_in_main(value.graph)
+        if tensor is None or is_output or self._facts.is_overridable(value) or tensor.dtype is ir.DataType.STRING:
+            return None
+        seen = self._stored.setdefault((tensor.dtype, tuple(tensor.shape.numpy())), [])
+        for other in seen:
+            if other is not value and other.is_initializer() and _same_bits(other, value):
+                return other
+        if value not in seen and self._facts.owner(value.graph) is None:
+            seen.append(value)
+        return None
+
+    def _computation(self, node: ir.Node) -> Hashable:
+        """What makes two nodes compute the same; None for a node that can't be compared."""
+        attributes = []
+        for name, attribute in sorted(node.attributes.items()):
+            content = _attribute_content(attribute)
+            if content is None:
+                return None
+            attributes.append((name, attribute.type, content))
+        inputs = tuple(self._input_content(value) for value in node.inputs)
+        used = tuple(bool(output.name) for output in node.outputs)
+        return node.domain, node.op_type, node.overload, inputs, tuple(attributes), used
+
+    def _input_content(self, value: ir.Value | None) -> Hashable:
+        """An input as it is compared: a small constant by its content, all else by what it is."""
+        tensor = None if value is None else self._facts.of(value).constant
+        if tensor is None or tensor.dtype is ir.DataType.STRING or tensor.nbytes > MAX_CONTENT:
+            return value
+        try:
+            return tensor.dtype, tuple(tensor.shape.numpy()), tensor.tobytes()
+        except OSError:  # its external data file is missing
+            return value
 
     def earlier(self, value: ir.Value) -> ir.Value | None:
         """Another value that is proven to be always equal, and that the maker of this one could read instead."""
@@ -77,3 +139,34 @@ class Equivalents:
         if dims is None or shape is None or fact.dtype is not ir.DataType.INT64:
             return None
         return (fact.dtype, shape, dims) if any(isinstance(dim, Dim) for dim in dims) else None
+
+
+def _same_bits(a: ir.Value, b: ir.Value) -> bool:
+    """Whether two initializers hold the same bytes: -0.0 is not 0.0, and NaNs have their payload."""
+    try:
+        return a.const_value is not None and b.const_value is not None and (
+            a.const_value is b.const_value or a.const_value.tobytes() == b.const_value.tobytes()
+        )
+    except OSError:  # an external data file is missing
+        return False
+
+
+def _attribute_content(attribute: ir.Attr) -> Hashable:
+    """An attribute's value as it is compared; None for one that holds a graph, or refers to a function's attribute."""
+    if attribute.is_ref():
+        return None
+    if attribute.type is ir.AttributeType.TENSOR:
+        tensor = attribute.as_tensor()
+        if tensor.dtype is ir.DataType.STRING:
+            return None
+        return tensor.dtype, tuple(tensor.shape.numpy()), tensor.tobytes()
+    value = attribute.value
+    if isinstance(value, (int, str, bytes)):
+        return value
+    if isinstance(value, float):
+        return value.hex()
+    if isinstance(value, tuple) and all(isinstance(each, (int, str, bytes)) for each in value):
+        return value
+    if isinstance(value, tuple) and all(isinstance(each, float) for each in value):
+        return tuple(each.hex() for each in value)
+    return None

@@ -1,5 +1,6 @@
 """Rules, the worklist that applies them, and the record of what they did."""
 
+from foldproof.rewriting.expression import expression_rule
 from foldproof.rewriting.ledger import Entry, Ledger
 from foldproof.rewriting.rewriter import Rewriter
 from foldproof.rewriting.rule import (
@@ -29,6 +30,7 @@ __all__ = [
     "Replace",
     "Rewriter",
     "Rule",
+    "expression_rule",
     "initializer_rule",
     "rule",
 ]

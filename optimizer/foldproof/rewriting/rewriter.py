@@ -73,6 +73,7 @@ class Rewriter:
         Raises:
             RuleError: A rule failed at a node, or the rules go on for ever.
         """
+        self._clean_initializers()
         nodes = [node for graph in all_graphs(self._model) for node in graph]
         self._enqueue(nodes)
         fuel = FUEL_PER_NODE * (len(nodes) + 1)
@@ -153,7 +154,7 @@ class Rewriter:
                     return stored
                 replacements.append(stored)
         elif isinstance(action, Inline):
-            root = self._root(node.graph)
+            root = self._facts.root(node.graph)
             moved = inline(action.body, node, root, self._facts, self._names, self._constants)
             if isinstance(moved, Reason):
                 return moved
@@ -177,14 +178,14 @@ class Rewriter:
         """Stores the constant that an output becomes."""
         graph = output.graph
         assert graph is not None
-        root = self._root(graph)
+        root = self._facts.root(graph)
         if output.is_graph_output():
             return self._constants.store_as_output(tensor, str(output.name), graph, root)
         return self._constants.store(tensor, str(output.name), root)
 
     def _build(self, node: ir.Node, action: Replace) -> tuple[Sequence[ir.Value | None], list[ir.Node]]:
         assert node.graph is not None
-        root = self._root(node.graph)
+        root = self._facts.root(node.graph)
         builder = Builder(self._names.fresh, lambda tensor, name: self._constants.store(tensor, name, root), _place(node))
         built = action.build(builder)
         node.graph.insert_before(node, builder.nodes)
@@ -250,16 +251,21 @@ class Rewriter:
             for value in [each for each in graph.initializers.values() if each.name not in annotated]:
                 for rule in rules:
                     outcome = self._ask(rule, value, None)
-                    if isinstance(outcome, Remove):
-                        self._remove_initializer(rule, value, graph)
+                    if isinstance(outcome, (Remove, Forward)):
+                        self._remove_initializer(rule, value, graph, outcome)
                         break
 
-    def _remove_initializer(self, rule: Rule, value: ir.Value, graph: ir.Graph) -> None:
+    def _remove_initializer(self, rule: Rule, value: ir.Value, graph: ir.Graph, outcome: Remove | Forward) -> None:
+        """Takes an initializer away; what reads it reads the one that it is forwarded to."""
         name = str(value.name)
+        added: tuple[str, ...] = ()
+        if isinstance(outcome, Forward) and outcome.values[0] is not None:
+            added = (f"initializer {outcome.values[0].name}",)
+            value.replace_all_uses_with(outcome.values[0])
         del graph.initializers[name]
         if value.is_graph_input():
             graph.inputs.remove(value)
-        self.ledger.add(rule.name, rule.exact, place=name, graph=self._path(graph), removed=(f"initializer {name}",))
+        self.ledger.add(rule.name, rule.exact, name, self._path(graph), (f"initializer {name}",), added)
 
     # Small helpers ---------------------------------------------------------------------------------------------------
 
@@ -268,12 +274,6 @@ class Rewriter:
             if node not in self._queued:
                 self._queued.add(node)
                 self._queue.append(node)
-
-    def _root(self, graph: ir.Graph) -> ir.Graph:
-        """The main graph or function in which a graph stands."""
-        while (owner := self._facts.owner(graph)) is not None and owner.graph is not None:
-            graph = owner.graph
-        return graph
 
     def _path(self, graph: ir.Graph) -> str:
         names = [graph.name or "graph"]

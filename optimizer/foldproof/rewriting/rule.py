@@ -111,6 +111,8 @@ class Rule:
         benefit: Rules of one node are tried from the highest benefit down.
         explanation: The rest of what its author says.
         of_initializers: Whether it is asked about initializers instead of nodes.
+        level: The lowest optimization level at which it is applied: 1 folds shapes and cleans up, 2 is the default, 3
+            may make the file grow.
     """
 
     name: str
@@ -122,6 +124,7 @@ class Rule:
     benefit: int = 1
     explanation: str = ""
     of_initializers: bool = False
+    level: int = 1
 
     def __call__(self, subject: ir.Node | ir.Value, facts: Facts) -> Outcome:
         """Asks the rule, so that a rule can be tested as the function that it was written as."""
@@ -129,7 +132,7 @@ class Rule:
 
 
 def rule(
-    *op_types: str, exact: bool, domain: str = "", benefit: int = 1
+    *op_types: str, exact: bool, domain: str = "", benefit: int = 1, level: int = 2
 ) -> Callable[[Callable[[ir.Node, Facts], Outcome]], Rule]:
     """Makes a rule of a function `(node, facts) -> outcome`, whose docstring starts with the rule's equation.
 
@@ -138,13 +141,14 @@ def rule(
         exact: See `Rule.exact`.
         domain: The operators' domain.
         benefit: See `Rule.benefit`.
+        level: See `Rule.level`.
     """
-    return lambda function: _made(function, op_types, domain, exact, benefit, of_initializers=False)
+    return lambda function: _made(function, op_types, domain, exact, benefit, level, of_initializers=False)
 
 
-def initializer_rule(*, exact: bool) -> Callable[[Callable[[ir.Value, Facts], Outcome]], Rule]:
-    """Makes a rule of a function `(initializer, facts) -> outcome`."""
-    return lambda function: _made(function, (), "", exact, 1, of_initializers=True)
+def initializer_rule(*, exact: bool, level: int = 2) -> Callable[[Callable[[ir.Value, Facts], Outcome]], Rule]:
+    """Makes a rule of a function `(initializer, facts) -> outcome`. It may remove the initializer or forward another."""
+    return lambda function: _made(function, (), "", exact, 1, level, of_initializers=True)
 
 
 def _made(
@@ -153,10 +157,13 @@ def _made(
     domain: str,
     exact: bool,
     benefit: int,
+    level: int,
     of_initializers: bool,
 ) -> Rule:
     name = function.__name__
     equation, _, explanation = inspect.cleandoc(function.__doc__ or "").partition("\n")
     if not equation:
         raise UsageError(f"the rule {name!r} has no docstring", hint="Start it with the rule's equation")
-    return Rule(name, tuple(op_types), domain, exact, function, equation, benefit, explanation.strip(), of_initializers)
+    return Rule(
+        name, tuple(op_types), domain, exact, function, equation, benefit, explanation.strip(), of_initializers, level
+    )

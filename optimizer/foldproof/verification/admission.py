@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from .bindings import Goal, Search, goals
+from .bindings import Search
 from .engines import Engine, EngineError, TimedOut
 from .feed_files import binding_of
 from .feeds import Plan, TooLarge, make_feeds
+from .goals import Goal, goals
 from .hints import Hints
 from .results import NotAdmitted
 from .signature import Input, keys_of
@@ -66,9 +67,7 @@ class Admission:
         notes: What a person should know.
     """
 
-    def __init__(
-        self, original: Engine, inputs: tuple[Input, ...], hints: Hints, seed: int, deadline: float
-    ) -> None:
+    def __init__(self, original: Engine, inputs: tuple[Input, ...], hints: Hints, seed: int, deadline: float) -> None:
         self._original = original
         self._inputs = inputs
         self._hints = hints
@@ -174,7 +173,5 @@ def _meaning(outputs: list[Any]) -> float:
 
     Where all are NaN or infinite, they compare as equal whatever was computed.
     """
-    floats = [
-        each for each in outputs if isinstance(each, np.ndarray) and each.dtype.kind == "f" and each.size
-    ]
+    floats = [each for each in outputs if isinstance(each, np.ndarray) and each.dtype.kind == "f" and each.size]
     return sum(bool(np.isfinite(each).any()) for each in floats) / len(floats) if floats else 1.0

@@ -70,9 +70,7 @@ class Comparison:
         elif original is not None:
             yield from self._arrays(name, np.asarray(original), np.asarray(optimized), errors)
 
-    def _mappings(
-        self, name: str, a: dict[Any, Any], b: dict[Any, Any], errors: Errors
-    ) -> Iterator[Difference]:
+    def _mappings(self, name: str, a: dict[Any, Any], b: dict[Any, Any], errors: Errors) -> Iterator[Difference]:
         if set(a) != set(b):
             keys = sorted(map(str, a)), sorted(map(str, b))
             yield _difference(name, "value" if len(a) == len(b) else "shape", "the keys differ", *keys)
@@ -80,9 +78,7 @@ class Comparison:
         for key in a:
             yield from self.differences(f"{name}[{key!r}]", a[key], b[key], errors)
 
-    def _sequences(
-        self, name: str, a: Sequence[Any], b: Sequence[Any], errors: Errors
-    ) -> Iterator[Difference]:
+    def _sequences(self, name: str, a: Sequence[Any], b: Sequence[Any], errors: Errors) -> Iterator[Difference]:
         if len(a) != len(b):
             if self.shapes:
                 detail = f"a sequence of {len(a)} became one of {len(b)}"

@@ -29,9 +29,7 @@ def missing_values(original: onnx.ModelProto, optimized: onnx.ModelProto) -> Ite
             detail = f"the original has no {kind} {name!r}"
             yield Difference(name, "missing", detail, original=before, optimized=after)
         if not lost and not new:
-            yield Difference(
-                "", "missing", f"the {kind}s are in another order", original=before, optimized=after
-            )
+            yield Difference("", "missing", f"the {kind}s are in another order", original=before, optimized=after)
 
 
 def changed_declarations(original: onnx.ModelProto, optimized: onnx.ModelProto) -> Iterator[str]:
@@ -51,7 +49,5 @@ def _text(declared: onnx.TypeProto) -> str:
     kind = helper.tensor_dtype_to_string(tensor.elem_type).rpartition(".")[2].lower()
     if not tensor.HasField("shape"):
         return kind
-    dims = (
-        str(dim.dim_value) if dim.HasField("dim_value") else dim.dim_param or "?" for dim in tensor.shape.dim
-    )
+    dims = (str(dim.dim_value) if dim.HasField("dim_value") else dim.dim_param or "?" for dim in tensor.shape.dim)
     return f"{kind}[{', '.join(dims)}]"

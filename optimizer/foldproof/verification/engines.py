@@ -27,6 +27,8 @@ _NARROW: dict[int, tuple[Any, Any]] = {
     onnx.TensorProto.FLOAT8E5M2: (ml_dtypes.float8_e5m2, np.uint8),
     onnx.TensorProto.FLOAT8E5M2FNUZ: (ml_dtypes.float8_e5m2fnuz, np.uint8),
 }
+# Types that it can't take or give at all.
+_NOT_HANDED_OVER = ("int2)", "int4)", "float4e2m1)", "float8e8m0)", "complex64)", "complex128)")
 _NARROW_NUMPY = {np.dtype(narrow): code for code, (narrow, _) in _NARROW.items()}
 
 
@@ -112,13 +114,10 @@ class OnnxRuntime:
         options.enable_mem_pattern = False  # It pays only where the shapes stay the same.
         # A weight that folding makes constant would be packed, and a packed MatMul rounds differently.
         options.add_session_config_entry("session.disable_prepacking", "1")
-        # Two or three sessions are alive at once: threads that spin while they wait would take the others'
-        # cores.
+        # Two or three sessions are alive at once: a thread that spins while it waits takes another's core.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         if data_folder is not None:
-            options.add_session_config_entry(
-                "session.model_external_initializers_file_folder_path", str(data_folder)
-            )
+            options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(data_folder))
         self.name = f"onnxruntime {onnxruntime.__version__}"
         self._runtime = onnxruntime
         try:
@@ -127,10 +126,11 @@ class OnnxRuntime:
         except Exception as error:
             raise EngineError(str(error)) from error
         self.outputs = tuple(each.name for each in self._session.get_outputs())
-        self._plain = not any(
-            "bfloat16" in each.type or "float8" in each.type
-            for each in [*self._session.get_inputs(), *self._session.get_outputs()]
-        )
+        types = [each.type for each in [*self._session.get_inputs(), *self._session.get_outputs()]]
+        for each in types:
+            if any(name in each for name in _NOT_HANDED_OVER):
+                raise EngineError(f"onnxruntime's Python interface can't hand over {each}")
+        self._plain = not any("bfloat16" in each or "float8" in each for each in types)
 
     def run(self, feeds: Feeds, seconds: float | None = None, shapes_of: Collection[str] = ()) -> list[Any]:
         """See `Engine.run`."""
@@ -183,9 +183,7 @@ def _from_runtime(value: Any) -> Any:
     return np.frombuffer(content, narrow).reshape(value.shape())
 
 
-def load_engine(
-    model: Runnable, data_folder: pathlib.Path | None = None, like: Engine | None = None
-) -> Engine:
+def load_engine(model: Runnable, data_folder: pathlib.Path | None = None, like: Engine | None = None) -> Engine:
     """The engine that runs a model.
 
     That is onnxruntime, or, where it lacks an operator or a type, the ONNX reference with our kernels.

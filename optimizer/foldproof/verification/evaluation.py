@@ -37,9 +37,7 @@ class Evaluator:
         EngineError: Nothing can load the instrumented model.
     """
 
-    def __init__(
-        self, proto: onnx.ModelProto, probes: Sequence[Probe], folder: pathlib.Path | None = None
-    ) -> None:
+    def __init__(self, proto: onnx.ModelProto, probes: Sequence[Probe], folder: pathlib.Path | None = None) -> None:
         self.proto = proto
         self.probes = probes
         self.folder = folder
@@ -88,11 +86,7 @@ class Evaluator:
         reached: dict[Probe, list[Export]] = {}
         for each in self.exports:
             reached.setdefault(each.probe, []).append(each)
-        return [
-            _evaluate(probe, reached[probe], by_name, dict(binding))
-            for probe in self.probes
-            if probe in reached
-        ]
+        return [_evaluate(probe, reached[probe], by_name, dict(binding)) for probe in self.probes if probe in reached]
 
 
 def _evaluate(

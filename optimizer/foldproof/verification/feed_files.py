@@ -39,9 +39,7 @@ def read_feeds(folder: pathlib.Path, inputs: tuple[Input, ...]) -> list[tuple[st
             with _read(archive) as content:
                 found.append((str(archive), {name: content[name] for name in content.files}))
     if not found:
-        raise UsageError(
-            f"{folder} holds no .npz and no .npy file", hint=f"The model takes {_expected(inputs)}"
-        )
+        raise UsageError(f"{folder} holds no .npz and no .npy file", hint=f"The model takes {_expected(inputs)}")
     return [(source, _checked(source, feed, inputs)) for source, feed in found]
 
 
@@ -49,9 +47,7 @@ def _read(path: pathlib.Path) -> Any:
     try:
         return np.load(path, allow_pickle=False)
     except (OSError, ValueError) as error:
-        raise UsageError(
-            f"{path} can't be read: {error}", hint="Write it with numpy.save or numpy.savez"
-        ) from error
+        raise UsageError(f"{path} can't be read: {error}", hint="Write it with numpy.save or numpy.savez") from error
 
 
 def _checked(source: str, feed: dict[str, Any], inputs: tuple[Input, ...]) -> dict[str, Any]:
@@ -69,9 +65,7 @@ def _fitted(source: str, declared: Input, value: np.ndarray) -> np.ndarray:
     """The array as the model takes it: strings as objects, the narrow float types by their bits."""
     hint = f"The model takes {_expected((declared,))}"
     if declared.kind != "tensor":
-        raise UsageError(
-            f"{source}: input {declared.name!r} is no tensor, and .npy files hold only tensors", hint=hint
-        )
+        raise UsageError(f"{source}: input {declared.name!r} is no tensor, and .npy files hold only tensors", hint=hint)
     if declared.element_type == onnx.TensorProto.STRING:
         if value.dtype.kind not in "US":
             raise UsageError(f"{source}: input {declared.name!r} is {value.dtype}, not text", hint=hint)

@@ -19,13 +19,14 @@ from .signature import Input
 MAX_BYTES = 256 * 2**20
 _WORDS = ("a", "b", "c", "monday", "Tuesday", "x y", "", "é")
 
-Style = Literal["mixed", "ones", "length", "zeros", "positive"]
+Style = Literal["mixed", "ones", "length", "zeros", "positive", "flat"]
 """How values are chosen of which nothing is known.
 
 - `mixed`: floats around zero; integers small and nonnegative, masks of zeros and ones that begin with one.
 - `ones`, `zeros`: all integers and booleans are that.
+- `flat`: all numbers are one, floats too.
 - `length`: all integers are the largest dim of the binding.
-- `positive`: as `mixed`, with floats above zero.
+- `positive`: as `mixed`, with floats from zero to one, as probabilities are.
 """
 Override = Literal["no", "floats", "all"]
 """Which of the initializers that are inputs too get values of their own."""
@@ -142,8 +143,12 @@ class _Maker:
         return self.floats(dims).astype(dtype)
 
     def floats(self, dims: tuple[int, ...]) -> np.ndarray:
+        if self.plan.style == "positive":
+            return np.asarray(self.rng.random(dims))
+        if self.plan.style == "flat":
+            return np.ones(dims)
         values = np.asarray(self.rng.standard_normal(dims))
-        if self.hint.positive or self.plan.style == "positive":
+        if self.hint.positive:
             return np.abs(values)
         # Too few values have one sign by chance, and then `Abs` and `Identity` look alike.
         flat = values.reshape(-1)
@@ -155,8 +160,8 @@ class _Maker:
 
     def booleans(self, dims: tuple[int, ...]) -> np.ndarray:
         style = self.plan.style
-        if style in ("ones", "zeros"):
-            return np.full(dims, style == "ones")
+        if style in ("ones", "flat", "zeros"):
+            return np.full(dims, style != "zeros")
         return _begin_with(np.asarray(self.rng.integers(0, 2, dims), bool), True)
 
     def integers(self, dims: tuple[int, ...], name: str) -> np.ndarray:
@@ -168,8 +173,8 @@ class _Maker:
             values = np.asarray(self.rng.integers(min(low, high - 1), high, dims))
         elif style == "length":
             values = np.full(dims, max(self.plan.dims.values(), default=1))
-        elif style in ("ones", "zeros"):
-            values = np.full(dims, int(style == "ones"))
+        elif style in ("ones", "flat", "zeros"):
+            values = np.full(dims, int(style != "zeros"))
         elif len(dims) > 1:
             values = _begin_with(np.asarray(self.rng.integers(0, 2, dims)), 1)
         else:
@@ -188,9 +193,9 @@ class _Maker:
         """
         values = self.rng.permutation(default.reshape(-1)).reshape(default.shape)
         if values.dtype.kind == "f":
-            return (values * 1.25).astype(values.dtype)
+            return np.asarray(values * 1.25, values.dtype)
         if values.dtype.kind in "iu" and values.size == 1:
-            return (values + 1).astype(values.dtype)
+            return np.asarray(values + 1, values.dtype)
         return values
 
 

@@ -67,9 +67,7 @@ def find_hints(proto: onnx.ModelProto, inputs: tuple[Input, ...]) -> Hints:
         inputs: Its inputs.
     """
     finder = _Finder(proto, inputs)
-    finder.walk(
-        proto.graph.node, {each.name: {(each.name, 0)} for each in inputs}, finder.tables(proto.graph)
-    )
+    finder.walk(proto.graph.node, {each.name: {(each.name, 0)} for each in inputs}, finder.tables(proto.graph))
     return finder.hints
 
 
@@ -118,9 +116,7 @@ class _Finder:
             if table is not None:
                 tables[node.output[0]] = table
 
-    def call(
-        self, node: onnx.NodeProto, function: onnx.FunctionProto, flows: _Flows, tables: _Tables
-    ) -> None:
+    def call(self, node: onnx.NodeProto, function: onnx.FunctionProto, flows: _Flows, tables: _Tables) -> None:
         if self.depth > 8:
             return
         pairs = list(zip(function.input, node.input, strict=False))

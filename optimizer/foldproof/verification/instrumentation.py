@@ -107,15 +107,9 @@ def _prune(copy: onnx.ModelProto, proto: onnx.ModelProto, names: Iterable[str]) 
     # A feed may name an initializer that is an input too: those stay.
     overridable = {each.name for each in proto.graph.input} if proto.ir_version >= 4 else set()
     weights = {each.name for each in proto.graph.initializer}
-    copy.graph.initializer.extend(
-        each for each in proto.graph.initializer if each.name in needed | overridable
-    )
-    copy.graph.sparse_initializer.extend(
-        each for each in proto.graph.sparse_initializer if each.values.name in needed
-    )
-    inputs = [
-        each for each in copy.graph.input if each.name not in weights or each.name in needed | overridable
-    ]
+    copy.graph.initializer.extend(each for each in proto.graph.initializer if each.name in needed | overridable)
+    copy.graph.sparse_initializer.extend(each for each in proto.graph.sparse_initializer if each.values.name in needed)
+    inputs = [each for each in copy.graph.input if each.name not in weights or each.name in needed | overridable]
     del copy.graph.input[:]
     copy.graph.input.extend(inputs)
 
@@ -133,9 +127,7 @@ class _Threader:
         self.done: dict[FunctionKey, tuple[list[Export], int]] = {}
         self.count = 0
         content = model.SerializeToString()
-        self.prefix = next(
-            name for name in (f"probed{n}_" for n in itertools.count()) if name.encode() not in content
-        )
+        self.prefix = next(name for name in (f"probed{n}_" for n in itertools.count()) if name.encode() not in content)
 
     def run(self) -> list[Export]:
         return self.scope(self.model.graph.node, None, (), self.tensors)
@@ -181,9 +173,7 @@ class _Threader:
         nodes.extend(added)
         return exports
 
-    def probe(
-        self, node: onnx.NodeProto, probe: Probe, added: list[onnx.NodeProto], top: bool
-    ) -> list[Export]:
+    def probe(self, node: onnx.NodeProto, probe: Probe, added: list[onnx.NodeProto], top: bool) -> list[Export]:
         data, result = node.input[0], node.output[0]
         if top:
             return [Export(data, probe, "data"), Export(result, probe, "result")]
@@ -222,9 +212,7 @@ class _Threader:
             self.done[key] = (exports, declared)
         return self.outputs(node, *self.done[key])
 
-    def thread(
-        self, node: onnx.NodeProto, inner: dict[str, tuple[onnx.GraphProto, list[Export]]]
-    ) -> list[Export]:
+    def thread(self, node: onnx.NodeProto, inner: dict[str, tuple[onnx.GraphProto, list[Export]]]) -> list[Export]:
         """What a node with bodies hands out of them."""
         if canonical(node.domain) or node.op_type not in ("If", "Loop", "Scan"):
             return []

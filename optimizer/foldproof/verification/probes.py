@@ -58,12 +58,7 @@ def _find(
     place: str,
 ) -> Iterator[Probe]:
     for index, node in enumerate(nodes):
-        if (
-            node.op_type in ("Size", "Shape")
-            and not canonical(node.domain)
-            and node.output
-            and len(node.input) == 1
-        ):
+        if node.op_type in ("Size", "Shape") and not canonical(node.domain) and node.output and len(node.input) == 1:
             ends = {each.name: each.i for each in node.attribute if each.name in ("start", "end")}
             yield Probe(
                 node.op_type,

@@ -103,9 +103,7 @@ def _finder(proto: onnx.ModelProto) -> Callable[[onnx.NodeProto], bool]:
     count = -1
     while count != len(functions):
         count = len(functions)
-        functions |= {
-            (canonical(each.domain), each.name) for each in proto.functions if any(map(is_random, each.node))
-        }
+        functions |= {(canonical(each.domain), each.name) for each in proto.functions if any(map(is_random, each.node))}
     return is_random
 
 

@@ -34,6 +34,11 @@ class Input:
     default: onnx.TensorProto | None = None
 
     @property
+    def is_unranked(self) -> bool:
+        """Whether it is a tensor of any rank."""
+        return self.kind == "tensor" and self.dims is None
+
+    @property
     def keys(self) -> tuple[str, ...]:
         """The keys of the dims that a binding has to give, each once."""
         own = tuple(dict.fromkeys(dim for dim in self.dims or () if isinstance(dim, str)))

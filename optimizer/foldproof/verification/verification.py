@@ -141,9 +141,7 @@ class _Verifier:
         """Run the optimized model on a feed and compare."""
         feed = admitted.feed
         try:
-            outputs = dict(
-                zip(self.optimized.outputs, self.optimized.run(feed.values, self.left()), strict=True)
-            )
+            outputs = dict(zip(self.optimized.outputs, self.optimized.run(feed.values, self.left()), strict=True))
         except TimedOut:
             self.notes.append(f"the optimized model was stopped at the time limit, at {feed.binding}")
             return
@@ -182,9 +180,7 @@ class _Verifier:
             )
         if reached.shapes:
             names = ", ".join(sorted(reached.shapes))
-            self.notes.append(
-                f"random values decide on the shapes of {names}: of these only dtypes were compared"
-            )
+            self.notes.append(f"random values decide on the shapes of {names}: of these only dtypes were compared")
         return reached
 
     def comparison(self, name: str) -> Comparison:
@@ -206,9 +202,7 @@ class _Verifier:
         return False
 
     def add(self, found: Iterable[Difference], feed: Feed) -> None:
-        self.differences += [
-            dataclasses.replace(each, binding=feed.binding, feeds=feed.source) for each in found
-        ]
+        self.differences += [dataclasses.replace(each, binding=feed.binding, feeds=feed.source) for each in found]
 
     def make_evaluator(self, probes: Sequence[Probe] | None) -> Evaluator | None:
         if probes is None:
@@ -217,16 +211,12 @@ class _Verifier:
             return None
         model = self.models[1]
         try:
-            evaluator = Evaluator(
-                self.protos[1], probes, model.parent if isinstance(model, pathlib.Path) else None
-            )
+            evaluator = Evaluator(self.protos[1], probes, model.parent if isinstance(model, pathlib.Path) else None)
         except EngineError as error:
             self.notes.append(f"the nodes left could not be evaluated: {error.brief}")
             return None
         for each in evaluator.unreachable:
-            self.notes.append(
-                f"{each.op_type} of {each.output!r} in {each.place}: its values can't be handed out"
-            )
+            self.notes.append(f"{each.op_type} of {each.output!r} in {each.place}: its values can't be handed out")
         return evaluator
 
     def evaluate(self, evaluator: Evaluator, feed: Feed) -> None:

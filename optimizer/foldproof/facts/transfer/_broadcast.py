@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from foldproof.facts.dim import Dim, DimLike, at_least, differ, exact_div, maximum, minimum
+from foldproof.facts.dim import Dim, DimLike, Symbol, at_least, differ, exact_div, maximum, minimum
 from foldproof.facts.fact import MAX_ELEMENTS, Element, Fact
 from foldproof.facts.registry import NodeView
 
@@ -72,11 +72,43 @@ def broadcast(node: NodeView, shapes: Sequence[Shape | None], output: int = 0) -
     if all(shape == known[0] for shape in known[1:]):
         return known[0] if known else None
     rank = max(len(shape) for shape in known)
-    result: list[DimLike] = []
-    for axis in range(rank):
-        dim = broadcast_dim([shape[axis - rank] for shape in known if axis - rank >= -len(shape)])
-        result.append(node.fresh(axis, output) if dim is None else dim)
-    return tuple(result)
+    columns = [[shape[axis - rank] for shape in known if axis - rank >= -len(shape)] for axis in range(rank)]
+    result = [broadcast_dim(column) for column in columns]
+    if None in result:
+        positive = _positive_symbols(columns)
+        result = [
+            dim if dim is not None else _broadcast_where(column, positive)
+            for dim, column in zip(result, columns, strict=True)
+        ]
+    return tuple(node.fresh(axis, output) if dim is None else dim for axis, dim in enumerate(result))
+
+
+def _positive_symbols(columns: Sequence[Sequence[DimLike]]) -> list[Symbol]:
+    """The symbols that can't be 0, because dims of one axis would then be two different numbers other than 1."""
+    positive: list[Symbol] = []
+    for column in columns:
+        symbols = {symbol for dim in column if isinstance(dim, Dim) for symbol in dim.symbols}
+        for symbol in sorted(symbols):
+            try:
+                dims = [dim.substitute({symbol: 0}) if isinstance(dim, Dim) else dim for dim in column]
+            except ZeroDivisionError:
+                continue
+            if len({dim for dim in dims if isinstance(dim, int) and dim != 1}) > 1:
+                positive.append(symbol)
+    return positive
+
+
+def _broadcast_where(column: Sequence[DimLike], positive: Sequence[Symbol]) -> DimLike | None:
+    """The dim that dims are broadcast to if some symbols are not 0."""
+    if not positive:
+        return None
+    up = {symbol: Dim.symbol(*symbol) + 1 for symbol in positive}
+    down = {symbol: Dim.symbol(*symbol) - 1 for symbol in positive}
+    try:
+        dim = broadcast_dim([dim.substitute(up) if isinstance(dim, Dim) else dim for dim in column])
+        return dim.substitute(down) if isinstance(dim, Dim) else dim
+    except ZeroDivisionError:
+        return None
 
 
 def merge(shapes: Sequence[Shape | None]) -> Shape | None:

@@ -1,0 +1,59 @@
+"""Whether a node gives the same outputs for the same inputs, so that it may be folded, merged or moved."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import onnx
+import onnx_ir as ir
+
+from foldproof.facts.schema_inference import schema_of
+from foldproof.graphs import bodies_of
+
+if TYPE_CHECKING:
+    from foldproof.facts.engine import Facts
+
+_Determinism = onnx.defs.OpSchema.NodeDeterminism
+
+_UNMARKED = frozenset({"DepthToSpace", "SpaceToDepth"})
+"""Operators that their schemas don't mark, and whose specification leaves no doubt."""
+
+_BODIES_DECIDE = frozenset({"If", "Loop", "Scan", "SequenceMap", "AffineGrid"})
+"""Operators marked as not deterministic because of what their bodies may hold; AffineGrid is a function with an If."""
+
+
+def is_deterministic(node: ir.Node, facts: Facts) -> bool:
+    """Whether a node is known to give the same outputs for the same inputs.
+
+    The operator's schema says so; for an operator with bodies, all that is in them; for a model-local function, all that
+    it is made of. A Dropout that is proven not to train is deterministic. An unknown operator never is.
+    """
+    return _is_deterministic(node, facts, frozenset())
+
+
+def _is_deterministic(node: ir.Node, facts: Facts, calls: frozenset[ir.OperatorIdentifier]) -> bool:
+    identifier = node.op_identifier()
+    function = facts.function(node)
+    if function is not None:
+        inner = function.all_nodes()
+        return identifier not in calls and all(_is_deterministic(each, facts, calls | {identifier}) for each in inner)
+    schema = schema_of(node.domain, node.op_type, facts.opset_version(node))
+    if schema is None:
+        return False
+    if node.op_type == "Dropout" and not node.domain:
+        return _never_trains(node, facts, schema.since_version)
+    marked = schema.node_determinism is _Determinism.Deterministic or node.op_type in _UNMARKED
+    if not marked and node.op_type not in _BODIES_DECIDE:
+        return False
+    return all(_is_deterministic(each, facts, calls) for body in bodies_of(node) for each in body.all_nodes())
+
+
+def _never_trains(node: ir.Node, facts: Facts, version: int) -> bool:
+    """Dropout-7 to 10 never train; from 12 an input decides, and its default is not to; 1 and 6 by an attribute."""
+    if version >= 12:
+        given = len(node.inputs) > 2 and node.inputs[2] is not None
+        return not given or facts.of(node.inputs[2]).ints == (0,)
+    if version >= 7:
+        return True
+    attribute = node.attributes.get("is_test")
+    return attribute is not None and not attribute.is_ref() and attribute.as_int() != 0

@@ -1,0 +1,26 @@
+"""Rules that compute and store once what is there twice."""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+
+from foldproof.facts import Facts
+from foldproof.rewriting import ANY, Forward, Outcome, initializer_rule, rule
+
+
+@rule(ANY, exact=True, benefit=3, level=1)
+def same_computation(node: ir.Node, facts: Facts) -> Outcome:
+    """f(x, ...) = f(x, ...), so one of two equal nodes is enough.
+
+    Small constants are compared by their bits. Random and unknown operators are never merged. A node in a body is merged
+    with an equal one in the graphs around it.
+    """
+    other = facts.equivalents.earlier_node(node)
+    return None if other is None else Forward(*other.outputs)
+
+
+@initializer_rule(exact=True, level=1)
+def same_initializer(value: ir.Value, facts: Facts) -> Outcome:
+    """k = k', where both hold the same bits under the same type and dims. -0.0 is not 0.0."""
+    other = facts.equivalents.earlier_initializer(value)
+    return None if other is None else Forward(other)
