@@ -3,15 +3,16 @@ from __future__ import annotations
 import itertools
 
 import onnx
-from foldproof.verification.bindings import Goal, Search, goals
+from foldproof.verification.bindings import Search
 from foldproof.verification.feeds import Plan
+from foldproof.verification.goals import Goal, goals
 from foldproof.verification.hints import Hint
 from foldproof.verification.repairs import repairs
 from foldproof.verification.signature import inputs_of
 from onnx import helper
 
-ONES = Goal(True, "all dims 1")
-DISTINCT = Goal(False, "dims other than 1")
+ONES = Goal("ones", "all dims 1")
+DISTINCT = Goal("apart", "dims other than 1")
 
 
 def inputs(**dims):

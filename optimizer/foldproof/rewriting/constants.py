@@ -41,7 +41,9 @@ class Constants:
         self._inputs_list_initializers = inputs_list_initializers
         self._stored: dict[_Key, ir.Value] | None = None
 
-    def store(self, tensor: ir.TensorProtocol, name: str, graph: ir.Graph) -> ir.Value | Reason:
+    def store(
+        self, tensor: ir.TensorProtocol, name: str, graph: ir.Graph, *, replaces: bool = False
+    ) -> ir.Value | Reason:
         """A value that holds the tensor and that a node of the graph can read.
 
         In the main graph and its bodies it is an initializer of the main graph, shared with an equal one. A function
@@ -50,17 +52,19 @@ class Constants:
         Args:
             tensor: The constant.
             name: The name that it gets where it is new and the name is free, else one derived from it.
-            graph: The graph of the node that reads it, or that function's graph.
+            graph: The main graph, or the function's graph, in which the node stands that reads it.
+            replaces: Whether it replaces the value that has the name now, so that one other bearer is none.
 
         Returns:
             The value, or the reason why it can't be stored.
         """
+        name_it = self._names.derive if replaces else self._names.fresh
         if graph is not self._model.graph:
-            return self._constant_node(tensor, name, graph)
+            return self._constant_node(tensor, name_it(name), graph)
         key = _key(tensor)
         if key is not None and (known := self._index().get(key)) is not None and known.is_initializer():
             return known
-        value = self._initializer(tensor, self._names.derive(name), self._model.graph)
+        value = self._initializer(tensor, name_it(name), self._model.graph)
         if key is not None:
             self._index()[key] = value
         return value

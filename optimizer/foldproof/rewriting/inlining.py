@@ -36,7 +36,7 @@ def inline(
         tensor = value.const_value
         if tensor is None:
             return Reason("its body has an initializer {} without a value", name)
-        stored = constants.store(tensor, name, root)
+        stored = constants.store(tensor, name, root, replaces=True)
         if isinstance(stored, Reason):
             return stored
         outputs = [stored if output is value else output for output in outputs]

@@ -181,7 +181,7 @@ class Rewriter:
         root = self._facts.root(graph)
         if output.is_graph_output():
             return self._constants.store_as_output(tensor, str(output.name), graph, root)
-        return self._constants.store(tensor, str(output.name), root)
+        return self._constants.store(tensor, str(output.name), root, replaces=True)
 
     def _build(self, node: ir.Node, action: Replace) -> tuple[Sequence[ir.Value | None], list[ir.Node]]:
         assert node.graph is not None

@@ -22,6 +22,8 @@ from .signature import Input, keys_of
 _MORE_ATTEMPTS = 12
 # The share of the time that the search for bindings may take.
 _SEARCH_SHARE = 0.5
+# How long a run may take for what is not required, such as large dims.
+_OPTIONAL_SECONDS = 1.0
 # How many refusals are listed for each goal.
 _LISTED = 3
 
@@ -126,12 +128,14 @@ class Admission:
                 break
             try:
                 feed = self._make(plan)
-                outputs = self._original.run(feed.values, self._left())
+                seconds = self._left() if goal.required else min(self._left(), _OPTIONAL_SECONDS)
+                outputs = self._original.run(feed.values, seconds)
             except (TooLarge, NotImplementedError) as error:
                 self._refuse(plan, str(error), listed)
                 continue
             except TimedOut:
-                self.notes.append(f"the original was stopped at the time limit, at {dict(plan.dims)}")
+                if goal.required:
+                    self.notes.append(f"the original was stopped at the time limit, at {dict(plan.dims)}")
                 break
             except EngineError as error:
                 self._refuse(plan, error.brief, listed)

@@ -86,7 +86,7 @@ class Search:
             absent=goal.absent,
             seed=goal.seed,
         )
-        if not goal.fresh:
+        if not goal.fresh and goal.size != "large":
             self._push(0, plan)
         for cost, dims in templates(self._inputs, goal, known.ranks, {}, known.dims):
             if cost <= 2:

@@ -48,9 +48,6 @@ def goals(inputs: tuple[Input, ...], hints: Hints, seed: int) -> list[Goal]:
         found.append(Goal("apart", "dims other than 1, each its own number", first, seed=seed + 1))
     else:
         found = [Goal("apart", f"the static dims with seed {seed + more}", first, seed=seed + more) for more in (0, 1)]
-    if any(axis and isinstance(dim, str) for each in inputs for axis, dim in enumerate(each.dims or ())):
-        large = Goal("large", "large dims", first, seed=seed + 2, attempts=16, required=False)
-        found.append(large)
     usual = dataclasses.replace(found[1], seed=seed + 3, fresh=False, attempts=24, required=False)
     for name, values in compared.items():
         for value in values[1:3]:
@@ -65,4 +62,6 @@ def goals(inputs: tuple[Input, ...], hints: Hints, seed: int) -> list[Goal]:
         found.append(dataclasses.replace(usual, words=words, override="all", required=True))
     if any(each.kind == "optional" for each in inputs):
         found.append(dataclasses.replace(usual, words="optional inputs that hold nothing", absent=True))
+    if any(axis and isinstance(dim, str) for each in inputs for axis, dim in enumerate(each.dims or ())):
+        found.append(dataclasses.replace(usual, size="large", words="large dims", attempts=16))
     return found

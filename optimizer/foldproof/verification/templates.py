@@ -87,7 +87,7 @@ def _large(leading: Sequence[str], rest: Sequence[str], known: Mapping[str, int]
     for sums in _sums(apart):
         yield 1, {**base, **sums}
     yield 2, {**base, **dict.fromkeys(rest, max(apart.values(), default=3))}
-    yield 3, {**known, **apart}
+    yield 3, {key: apart.get(key, known.get(key, 3)) for key in base}
 
 
 def _sums(apart: Mapping[str, int]) -> Iterator[dict[str, int]]:
