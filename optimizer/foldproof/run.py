@@ -15,6 +15,7 @@ from foldproof.dims import bind_dims
 from foldproof.errors import ModelError, UnverifiedError, VerificationError
 from foldproof.facts import Facts
 from foldproof.facts.claims import contradictions, correct
+from foldproof.gc_pause import gc_paused
 from foldproof.graphs import count_operators
 from foldproof.model_file import Source, Staged
 from foldproof.options import Options
@@ -75,7 +76,7 @@ class Run:
             UsageError: A dim to be bound is none of the model's.
             RuleError: A rule failed at a node.
         """
-        with self._timed("optimize"):
+        with self._timed("optimize"), gc_paused():
             source, model = self.source, self.source.model
             self._nodes_before = count_operators(model)
             source.redeclared |= bind_dims(model, self._options.set_dim)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import onnx_ir as ir
 
-from foldproof.facts import Facts
-from foldproof.rewriting import Forward, Outcome, Reason, rule
+from foldproof.facts import Facts, NodeView
+from foldproof.rewriting import Forward, Outcome, Reason, Replace, rule
+
+MAX_MASK = 64
+"""A mask of more elements is not stored as a constant: the file would grow."""
 
 
 @rule("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Expand", exact=True, level=1)
@@ -62,6 +66,88 @@ def same_type(node: ir.Node, facts: Facts) -> Outcome:
     if source is None or source is not target:
         return Reason("it casts {} to {}", *("an unknown type" if t is None else t.name for t in (source, target)))
     return _forward(node)
+
+
+@rule("Dropout", exact=True, level=1)
+def dropout_without_drop(node: ir.Node, facts: Facts) -> Outcome:
+    """Dropout(x) = x, where it is proven not to train, or to drop with a ratio of 0; all of its mask is true.
+
+    Dropout-7 and 10 never train, 1 and 6 do unless `is_test` says no, and from 12 an input decides. What the mask of the
+    older ones holds then, the specification leaves open: there it has to be unread.
+    """
+    view = NodeView(node, facts)
+    if not facts.is_deterministic(node) and not _drops_nothing(view):
+        return Reason("it may train")
+    source = node.inputs[0]
+    mask = node.outputs[1] if len(node.outputs) > 1 else None
+    if mask is None or not (mask.uses() or mask.is_graph_output()):
+        return Forward(source, *[None] * (len(node.outputs) - 1))
+    fact = facts.of(mask)
+    dims = [dim for dim in fact.shape or () if isinstance(dim, int)]
+    if view.version < 12 or not fact.is_static or np.prod(dims, dtype=np.float64) > MAX_MASK:
+        return Reason("its mask is read")
+    return Replace(lambda op: [source, op.constant(np.ones(dims, bool))])
+
+
+def _drops_nothing(view: NodeView) -> bool:
+    """The specification of Dropout-12 and later gives its input back where the ratio is 0, also in training."""
+    return view.version >= 12 and view.input(1).ints == (0,)
+
+
+@rule("Concat", "Sum", "Max", "Min", "Mean", exact=True, level=1)
+def single_operand(node: ir.Node, facts: Facts) -> Outcome:
+    """Concat(x) = x, Sum(x) = x, Max(x) = x, Min(x) = x, Mean(x) = x."""
+    return _forward(node) if len(node.inputs) == 1 else None
+
+
+@rule("Resize", "Upsample", exact=True, level=1)
+def resize_nearest_by_one(node: ir.Node, facts: Facts) -> Outcome:
+    """Resize(x, scales = [1, ...], mode = nearest) = x; so for sizes that are those of x.
+
+    Each coordinate is mapped to itself, in all versions of Upsample and Resize, but where `tf_half_pixel_for_nn` adds a
+    half.
+    """
+    view = NodeView(node, facts)
+    if view.has_unknown_attribute() or view.attribute("mode", "nearest") != "nearest":
+        return None
+    if view.attribute("coordinate_transformation_mode") == "tf_half_pixel_for_nn":
+        return Reason("its coordinates are moved by a half")
+    return _resized_by_other_than_one(view) or _forward(node)
+
+
+@rule("Resize", "Upsample", exact=False, level=1)
+def resize_by_one(node: ir.Node, facts: Facts) -> Outcome:
+    """Resize(x, scales = [1, ...], mode) = x; so for sizes that are those of x.
+
+    Interpolation gives each element the weight 1 and its neighbours the weight 0. In onnxruntime this is exact; by the
+    letter of the specification, a neighbour that is infinite turns an element into NaN.
+    """
+    view = NodeView(node, facts)
+    if view.has_unknown_attribute() or view.attribute("mode", "nearest") == "nearest":
+        return None
+    return _resized_by_other_than_one(view) or _forward(node)
+
+
+def _resized_by_other_than_one(view: NodeView) -> Reason | None:
+    """Why the scales may not all be 1; None where they are proven to be.
+
+    A scale that is near 1 may keep the dim too, and is used all the same: only sizes can be compared by dims.
+    """
+    if view.attribute("coordinate_transformation_mode") == "tf_crop_and_resize":
+        return Reason("it crops")
+    at = 1 if view.op_type == "Upsample" or view.version < 11 else 2
+    if view.op_type == "Upsample" and view.version < 9:
+        scales = view.attribute("scales") or (view.attribute("height_scale"), view.attribute("width_scale"))
+        return None if all(scale == 1 for scale in scales) else Reason("its scales are {}", scales)
+    known = view.input(at).ints
+    if known and all(scale == 1 for scale in known):
+        return None
+    # Resize-11 and 12 may have an empty tensor of scales beside the sizes.
+    if not view.has_input(3) or (view.has_input(at) and known != ()):
+        return Reason("its scales are not known to be 1")
+    if view.attribute("keep_aspect_ratio_policy", "stretch") != "stretch":
+        return Reason("one scale of its sizes is used for all axes")
+    return _same_shape(view.node, view.facts)
 
 
 def _same_shape(node: ir.Node, facts: Facts) -> Reason | None:

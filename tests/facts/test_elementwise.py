@@ -51,7 +51,7 @@ def graph_of(expression: str) -> str:
         ("c = Less(s, two) y = Where(c, s, two)", "int64[3] = [?, ?, 2]"),
         ("c = Less(s, two) y = Where(c, two, two)", "int64[3] = [2, 2, 2]"),
         ("c = Equal(s, minus) y = Where(c, two, s)", "int64[3] = [n, m, 6]"),
-        ("y = BitwiseNot(s)", "int64[3]"),
+        ("y = BitwiseNot(s)", "int64[3] = [-n - 1, -m - 1, -7]"),
         ("t = Shape <start = 2> (x) y = BitwiseNot(t)", "int64[1] = [-7]"),
         ("t = Shape <start = 2> (x) y = BitwiseAnd(t, two)", "int64[1] = [2]"),
         ("t = Shape <start = 2> (x) y = BitwiseOr(t, one)", "int64[1] = [7]"),
@@ -148,6 +148,15 @@ def test_float_arithmetic_rounds_as_the_type_does():
     assert facts["i"] == "int64[3] = [0, 2, -3]"
     assert facts["p"].endswith("[?, 125/8, -27]")  # 0.1 cubed is not exact, so that the rounding is the runtime's
     assert_sound_at(body, elements=30)
+
+
+def test_reciprocals_and_roots_that_are_exact():
+    powers = ", ".join(str(float(2**k)) for k in range(-16, 16))
+    squares = ", ".join(str(k * k) for k in range(32))
+    body = f"""g (float[1] x) => (float[32] y) <float[32] powers = {{{powers}}}, float[32] squares = {{{squares}}}>
+        {{ y = Reciprocal(powers)  z = Sqrt(squares)  w = Reciprocal(squares) }}"""
+    assert infer(body)["w"].startswith("float[32] = [?, 1, 1/4, ?, 1/16, ?")
+    assert_sound_at(body, elements=64)
 
 
 def test_half_precision_rounding_is_left_to_the_runtime():

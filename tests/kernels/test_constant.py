@@ -5,9 +5,8 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 import pytest
-from onnx import helper, numpy_helper
-
 from foldproof.kernels import lookup
+from onnx import helper, numpy_helper
 
 
 def constant(version=25, **attributes):

@@ -5,16 +5,14 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 import pytest
+from foldproof.kernels import lookup
 from hypothesis import given
 from hypothesis import strategies as st
-
-from foldproof.kernels import lookup
 
 # since_version: how many types T admits (shared facts on the operator, measured from its specification).
 TYPES = {1: 15, 13: 16, 19: 20, 21: 22, 23: 23, 24: 24, 25: 26}
 ADDED = {
-    1: "BOOL UINT8 UINT16 UINT32 UINT64 INT8 INT16 INT32 INT64 "
-    "FLOAT16 FLOAT DOUBLE COMPLEX64 COMPLEX128 STRING",
+    1: "BOOL UINT8 UINT16 UINT32 UINT64 INT8 INT16 INT32 INT64 FLOAT16 FLOAT DOUBLE COMPLEX64 COMPLEX128 STRING",
     13: "BFLOAT16",
     19: "FLOAT8E4M3FN FLOAT8E4M3FNUZ FLOAT8E5M2 FLOAT8E5M2FNUZ",
     21: "INT4 UINT4",

@@ -225,8 +225,8 @@ class Facts:
             facts = [*facts, *[None] * (len(node.outputs) - len(facts))]
         basis = Basis.INFERENCE
         for value in node.inputs:
-            if value is not None:
-                basis |= self.of(value).basis
+            if value is not None and (other := self.of(value).basis) is not basis:
+                basis |= other
         dtypes = schema_inference.output_dtypes(view)
         for index, (output, fact) in enumerate(zip(node.outputs, facts, strict=False)):
             self._known[output] = _completed(fact or UNKNOWN, dtypes[index] if index < len(dtypes) else None, basis)
@@ -343,8 +343,10 @@ def _completed(fact: Fact, dtype: ir.DataType | None, basis: Basis) -> Fact:
     if fact.known_elements is not None and fact.is_static and fact.element_count != len(fact.known_elements):
         # Only a node that can't run has as many elements as its shape does not: an untaken branch may hold one.
         fact = dataclasses.replace(fact, known_elements=None)
-    if fact.basis is Basis.NOTHING:
-        fact = dataclasses.replace(fact, basis=basis)
-    if fact.dtype is None and dtype is not None and fact.kind is Kind.TENSOR:
-        fact = dataclasses.replace(fact, dtype=dtype)
-    return fact
+    gets_basis = fact.basis is Basis.NOTHING
+    gets_dtype = fact.dtype is None and dtype is not None and fact.kind is Kind.TENSOR
+    if not gets_basis and not gets_dtype:
+        return fact
+    return dataclasses.replace(
+        fact, basis=basis if gets_basis else fact.basis, dtype=dtype if gets_dtype else fact.dtype
+    )

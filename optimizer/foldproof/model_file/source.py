@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import gc
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import onnx
 import onnx_ir as ir
 
 from foldproof.errors import ModelError
+from foldproof.gc_pause import gc_paused
 from foldproof.model_file.adopting import adopt, detach, tensors_of
 from foldproof.model_file.blame import blame, root_cause
 from foldproof.model_file.parsing import parse
@@ -77,7 +75,7 @@ def from_ir(model: ir.Model) -> Source:
             order.
     """
     try:
-        with _gc_paused():
+        with gc_paused():
             clone = model.clone()
     except (RuntimeError, ValueError, TypeError, KeyError) as error:
         reason = f"the model can't be cloned: {root_cause(error)}"
@@ -94,7 +92,7 @@ def external_files(source: Source) -> list[Path]:
 def _load(proto: onnx.ModelProto, path: Path | None) -> Source:
     try:
         is_sorted = check_structure(proto)
-        with _gc_paused():
+        with gc_paused():
             model = ir.serde.deserialize_model(readable_model(proto))
             adopt(model, proto, base_dir=path.parent if path else "")
         if not is_sorted:
@@ -119,15 +117,3 @@ def _load(proto: onnx.ModelProto, path: Path | None) -> Source:
 def _data_files(model: ir.Model) -> tuple[Path, ...]:
     external = (tensor for tensor in tensors_of(model) if isinstance(tensor, ir.ExternalTensor))
     return tuple(dict.fromkeys(Path(tensor.path) for tensor in external))
-
-
-@contextlib.contextmanager
-def _gc_paused() -> Iterator[None]:
-    """Pauses garbage collection while many objects are made that all stay: it takes a third of the time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import math
 import pathlib
 import threading
 from collections.abc import Collection, Mapping
@@ -178,9 +179,10 @@ def _from_runtime(value: Any) -> Any:
     if not value.is_tensor() or value.element_type() not in _NARROW:
         return value.numpy()
     narrow, _ = _NARROW[value.element_type()]
-    size = value.tensor_size_in_bytes()
+    shape = tuple(value.shape())
+    size = math.prod(shape) * np.dtype(narrow).itemsize
     content = ctypes.string_at(value.data_ptr(), size) if size else b""
-    return np.frombuffer(content, narrow).reshape(value.shape())
+    return np.frombuffer(content, narrow).reshape(shape)
 
 
 def load_engine(model: Runnable, data_folder: pathlib.Path | None = None, like: Engine | None = None) -> Engine:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -9,7 +10,7 @@ import numpy as np
 import onnx_ir as ir
 
 from foldproof.facts.dim import Dim, DimLike, differ, lower_bound, upper_bound
-from foldproof.facts.fact import Element, exact
+from foldproof.facts.fact import Element, Fact, exact
 
 Number: TypeAlias = "int | Fraction"
 
@@ -172,6 +173,12 @@ def cast_element(element: Element, source: ir.DataType | None, target: ir.DataTy
         number = int(element)  # towards zero, as C++ does
         return number if least <= number <= greatest else None
     return stored(target, element)
+
+
+def mapped(fact: Fact, compute: Callable[[Element], Element]) -> list[Element] | None:
+    """What an operator of one tensor makes of each of its elements; None where not even their number is known."""
+    elements = fact.elements
+    return None if elements is None else [compute(element) for element in elements]
 
 
 def truth(element: Element) -> Element:

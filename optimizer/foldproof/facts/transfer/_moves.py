@@ -7,6 +7,7 @@ where each element does, whatever it is (an integer, an expression, or unknown).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import gcd
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -78,11 +79,17 @@ def widened(dim: DimLike) -> DimLike | None:
 
 
 def quotient(a: DimLike, b: DimLike) -> DimLike | None:
-    """`a / b` of an operator that fails where `b` is 0 or doesn't divide `a`; None where `b` is always 0."""
+    """`a / b` of an operator that fails where `b` is 0 or doesn't divide `a`; None where it can't be written."""
     if b == 0:
         return None
     exact = exact_div(a, b)
-    return floor_div(a, b) if exact is None else exact
+    if exact is not None:
+        return exact
+    factor = b if isinstance(b, int) else gcd(*(coefficient for _, coefficient in b.terms))
+    rest = exact_div(a, floor_div(b, factor))  # what is left may be 0 only where the operator fails
+    if rest is not None:
+        return floor_div(rest, factor)
+    return floor_div(a, b) if at_least(b, 1) else None
 
 
 def static_shape(shape: Sequence[DimLike] | None) -> tuple[int, ...] | None:

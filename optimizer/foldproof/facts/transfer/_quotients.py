@@ -12,7 +12,7 @@ from foldproof.facts.dim import Dim, DimLike, at_least
 from foldproof.facts.fact import MAX_ELEMENTS, Element, Fact
 from foldproof.facts.registry import NodeView
 from foldproof.facts.transfer._broadcast import expand_elements, static_count
-from foldproof.facts.transfer._elements import fits, is_float
+from foldproof.facts.transfer._elements import fits, is_float, mapped
 
 Ratio: TypeAlias = "tuple[DimLike, DimLike]"
 
@@ -43,7 +43,7 @@ def rounded_elements(
     Returns:
         The elements, unknown ones included; None where nothing is known.
     """
-    known = None if fact.elements is None else [compute(element) for element in fact.elements]
+    known = mapped(fact, compute)
     if known is not None and None not in known:
         return known
     ratios = _ratios(node, fact)
@@ -65,10 +65,11 @@ def _ratios(node: NodeView, fact: Fact) -> list[Ratio | None] | None:
     if shape is None or count is None or count > MAX_ELEMENTS:
         return None
     left, right = (node.facts.of(operand) for operand in producer.inputs)
-    if left.elements is None or right.elements is None:
+    dividends, divisors = left.elements, right.elements
+    if dividends is None or divisors is None:
         return None
-    first = expand_elements(left.elements, left.shape, shape)
-    second = expand_elements(right.elements, right.shape, shape)
+    first = expand_elements(dividends, left.shape, shape)
+    second = expand_elements(divisors, right.shape, shape)
     if first is None or second is None:
         return None
     make = _of_division if producer.op_type == "Div" else _of_product

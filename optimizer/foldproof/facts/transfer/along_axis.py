@@ -11,6 +11,7 @@ from foldproof.facts.fact import MAX_ELEMENTS, Element, Fact, tensor_fact
 from foldproof.facts.registry import NodeView, infers
 from foldproof.facts.transfer import _arithmetic as arithmetic
 from foldproof.facts.transfer._broadcast import static_count, static_sizes
+from foldproof.facts.transfer._moves import scalar
 
 
 @infers("TopK")
@@ -24,14 +25,10 @@ def top_k(node: NodeView) -> Sequence[Fact | None] | None:
     if not -rank <= axis < rank:
         return None
     axis %= rank
-    k: Element = node.attribute("k") if node.version < 10 else _only_element(node.input(1))
+    k: Element = node.attribute("k") if node.version < 10 else scalar(node.input(1))
     length: DimLike = k if isinstance(k, (int, Dim)) else node.fresh(axis)
     shape = (*data.shape[:axis], length, *data.shape[axis + 1 :])
     return [tensor_fact(data.dtype, shape), tensor_fact(None, shape)]
-
-
-def _only_element(fact: Fact) -> Element:
-    return fact.elements[0] if fact.elements is not None and len(fact.elements) == 1 else None
 
 
 @infers("CumSum", "CumProd")
@@ -39,7 +36,7 @@ def cumulative(node: NodeView) -> Fact:
     """CumSum-11..14, CumProd-26: running sums and products, of the same shape."""
     data = node.input(0)
     count = static_count(data.shape)
-    axis = _only_element(node.input(1))
+    axis = scalar(node.input(1))
     if data.shape is None or count is None or count > MAX_ELEMENTS or not isinstance(axis, int):
         return tensor_fact(data.dtype, data.shape)
     elements = data.elements

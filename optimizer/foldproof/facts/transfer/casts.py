@@ -7,7 +7,7 @@ import onnx_ir as ir
 from foldproof.facts.dim import floor_div
 from foldproof.facts.fact import Element, Fact, tensor_fact
 from foldproof.facts.registry import NodeView, infers
-from foldproof.facts.transfer._elements import cast_element, fits, is_integer
+from foldproof.facts.transfer._elements import cast_element, fits, is_integer, mapped
 from foldproof.facts.transfer._quotients import rounded_elements
 
 _BY_NUMBER = {dtype.value: dtype for dtype in ir.DataType if dtype is not ir.DataType.UNDEFINED}
@@ -57,5 +57,5 @@ def _cast(node: NodeView, target: ir.DataType | None) -> Fact:
         if elements is not None:
             elements = [element if fits(target, element) else None for element in elements]
     else:
-        elements = None if data.elements is None else [converted(element) for element in data.elements]
+        elements = mapped(data, converted)
     return tensor_fact(target, data.shape, elements)

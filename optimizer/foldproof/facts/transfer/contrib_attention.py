@@ -10,6 +10,7 @@ from foldproof.facts.dim import Dim, DimLike, exact_div, maximum
 from foldproof.facts.fact import UNKNOWN, Fact, tensor_fact
 from foldproof.facts.registry import NodeView, infers
 from foldproof.facts.transfer._broadcast import Shape
+from foldproof.facts.transfer._moves import scalar
 
 DOMAIN = "com.microsoft"
 
@@ -119,8 +120,7 @@ def group_query_attention(node: NodeView) -> Sequence[Fact]:
     facts = [_fact(node, 0, dtype, (batch, length, _times(head_size, heads)))]
     if node.output_count < 2:
         return facts
-    elements = node.input(6).elements
-    total = elements[0] if elements is not None and len(elements) == 1 else None
+    total = scalar(node.input(6))
     kept: DimLike | None = None
     if isinstance(total, (int, Dim)) and not node.attribute("sliding_window_cache", 0):
         # The cache grows where it must, unless the caller gives a buffer that has room.

@@ -10,6 +10,7 @@ from foldproof.facts.dim import Dim, DimLike, floor_div
 from foldproof.facts.fact import UNKNOWN, Fact, tensor_fact
 from foldproof.facts.registry import NodeView, infers
 from foldproof.facts.transfer._broadcast import broadcast
+from foldproof.facts.transfer._moves import scalar
 from foldproof.facts.transfer.reductions import reduced_shape
 
 DOMAIN = "com.microsoft"
@@ -178,7 +179,6 @@ def relative_position_bias(node: NodeView) -> Fact:
     heads = table.shape[1] if table.shape is not None and len(table.shape) == 2 else node.fresh(1)
     lengths: list[DimLike] = []
     for index in (1, 2):
-        elements = node.input(index).elements
-        known = elements[0] if elements is not None and len(elements) == 1 else None
+        known = scalar(node.input(index))
         lengths.append(known if isinstance(known, (int, Dim)) else node.fresh(index + 1))
     return tensor_fact(table.dtype, (1, heads, *lengths))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TypeAlias
 
 import onnx_ir as ir
@@ -13,7 +13,7 @@ from foldproof.facts.registry import NodeView, infers
 from foldproof.facts.transfer import _arithmetic as arithmetic
 from foldproof.facts.transfer._broadcast import broadcast, broadcast_elements, merge
 from foldproof.facts.transfer._comparisons import negation
-from foldproof.facts.transfer._elements import INTEGER_RANGES
+from foldproof.facts.transfer._elements import INTEGER_RANGES, mapped
 from foldproof.facts.transfer._quotients import rounded_elements
 
 Unary: TypeAlias = "Callable[[ir.DataType | None, Element], Element]"
@@ -80,12 +80,11 @@ def unary(node: NodeView) -> Fact:
     """All versions: one element from one element."""
     data = node.input(0)
     compute = _ELEMENT_OF[node.op_type]
-    elements: Sequence[Element] | None = None
     if node.op_type in _ROUNDING:
         rounding = _ROUNDING[node.op_type]
         elements = rounded_elements(node, data, lambda element: compute(data.dtype, element), rounding)
-    elif data.elements is not None:
-        elements = [compute(data.dtype, element) for element in data.elements]
+    else:
+        elements = mapped(data, lambda element: compute(data.dtype, element))
     return tensor_fact(data.dtype, data.shape, elements)
 
 
@@ -93,26 +92,23 @@ def unary(node: NodeView) -> Fact:
 def logical_not(node: NodeView) -> Fact:
     """Not-1."""
     data = node.input(0)
-    elements = None if data.elements is None else [negation(element) for element in data.elements]
-    return tensor_fact(ir.DataType.BOOL, data.shape, elements)
+    return tensor_fact(ir.DataType.BOOL, data.shape, mapped(data, negation))
 
 
 @infers("BitwiseNot")
 def bitwise_not(node: NodeView) -> Fact:
     """BitwiseNot-18: the complement within the type's bits."""
     data = node.input(0)
-    elements = None
-    if data.ints is not None and data.dtype in INTEGER_RANGES:
-        least, greatest = INTEGER_RANGES[data.dtype]
-        elements = [least + greatest - element for element in data.ints]
-    return tensor_fact(data.dtype, data.shape, elements)
+    least, greatest = INTEGER_RANGES.get(data.dtype or ir.DataType.UNDEFINED, (0, 0))
+    elements = mapped(data, lambda element: arithmetic.subtract(data.dtype, least + greatest, element))
+    return tensor_fact(data.dtype, data.shape, elements if greatest else None)
 
 
 @infers("IsNaN", "IsInf")
 def is_special(node: NodeView) -> Fact:
     """IsNaN-9..20, IsInf-10..20: a known element is neither."""
     data = node.input(0)
-    elements = None if data.elements is None else [None if element is None else 0 for element in data.elements]
+    elements = mapped(data, lambda element: None if element is None else 0)
     return tensor_fact(ir.DataType.BOOL, data.shape, elements)
 
 

@@ -12,16 +12,18 @@ from foldproof.facts.fact import MAX_ELEMENTS, Element, Fact, elements_of, tenso
 from foldproof.facts.registry import NodeView, infers
 from foldproof.facts.transfer import _arithmetic as arithmetic
 from foldproof.facts.transfer._broadcast import static_count, static_sizes
-from foldproof.facts.transfer._elements import fits, is_integer, magnitude, significand_bits, truth
+from foldproof.facts.transfer._elements import fits, is_integer, magnitude, mapped, significand_bits, truth
+from foldproof.facts.transfer._moves import scalar
 from foldproof.facts.transfer.casts import dtype_attribute
 
 
 def shape_from_data(node: NodeView, data: Fact, output: int = 0) -> tuple[DimLike, ...] | None:
     """The dims that a 1-D tensor holds, fresh where an element is unknown; None where their number is."""
-    if data.elements is not None:
+    elements = data.elements
+    if elements is not None:
         return tuple(
             element if isinstance(element, (int, Dim)) else node.fresh(axis, output)
-            for axis, element in enumerate(data.elements)
+            for axis, element in enumerate(elements)
         )
     if data.shape is not None and len(data.shape) == 1 and isinstance(data.shape[0], int):
         return node.fresh_shape(data.shape[0], output)
@@ -30,13 +32,8 @@ def shape_from_data(node: NodeView, data: Fact, output: int = 0) -> tuple[DimLik
 
 def length_from_data(node: NodeView, data: Fact, axis: int = 0) -> DimLike:
     """The dim that a scalar holds, a fresh one where it is unknown."""
-    element = only_element(data)
+    element = scalar(data)
     return element if isinstance(element, (int, Dim)) else node.fresh(axis)
-
-
-def only_element(data: Fact) -> Element:
-    """The element of a scalar or of a tensor with one element; None where it is unknown."""
-    return data.elements[0] if data.elements is not None and len(data.elements) == 1 else None
 
 
 @infers("ConstantOfShape")
@@ -64,7 +61,7 @@ def _fill(node: NodeView) -> tuple[ir.DataType | None, Element]:
 def range_(node: NodeView) -> Fact:
     """Range-11..27: max(ceil((limit - start) / delta), 0) numbers."""
     dtype = node.input(0).dtype
-    start, limit, delta = (only_element(node.input(k)) for k in range(3))
+    start, limit, delta = (scalar(node.input(k)) for k in range(3))
     length = _range_length(dtype, start, limit, delta)
     if length is None:
         return tensor_fact(dtype, (node.fresh(0),))
@@ -143,7 +140,7 @@ def non_zero(node: NodeView) -> Fact:
         count = data.ints
         return tensor_fact(ir.DataType.INT64, (node.fresh(0), node.fresh(1) if count is None else int(count[0] != 0)))
     rank, size = len(data.shape), static_count(data.shape)
-    decided = None if data.elements is None else [truth(element) for element in data.elements]
+    decided = mapped(data, truth)
     if decided is None or size is None or len(decided) != size or None in decided:
         return tensor_fact(ir.DataType.INT64, (rank, _count_of_filled(node) or node.fresh(1)))
     found = [position for position, one in enumerate(decided) if one]
@@ -174,7 +171,7 @@ def window(node: NodeView) -> Fact:
 @infers("MelWeightMatrix")
 def mel_weight_matrix(node: NodeView) -> Fact:
     """MelWeightMatrix-17: a row for each bin of the one-sided spectrum, a column for each mel bin."""
-    dft_length = only_element(node.input(1))
+    dft_length = scalar(node.input(1))
     rows = floor_div(dft_length, 2) + 1 if isinstance(dft_length, (int, Dim)) else node.fresh(0)
     columns = length_from_data(node, node.input(0), 1)
     return tensor_fact(dtype_attribute(node, "output_datatype", ir.DataType.FLOAT), (rows, columns))

@@ -37,7 +37,9 @@ def pool(node: NodeView) -> list[Fact | None] | None:
 def _places(node: NodeView, dim: DimLike, window: Window, batch: DimLike) -> DimLike | None:
     padding = node.attribute("auto_pad", "NOTSET")
     if padding in ("SAME_UPPER", "SAME_LOWER"):
-        return same(dim, window.stride)
+        # Runtimes forget the dilation here, and give less than the specification.
+        dilated = any(dilation != 1 for dilation in node.attribute("dilations") or ())
+        return None if dilated else same(dim, window.stride)
     if node.attribute("ceil_mode", 0):
         # The specification has another formula for VALID than runtimes; they differ.
         return None if padding == "VALID" else pooled_up(dim, window)

@@ -82,9 +82,10 @@ def _of_unknown_axes(node: NodeView, shape: tuple[DimLike, ...], keep: bool) -> 
 def _elements(node: NodeView, data: Fact, axes: frozenset[int]) -> list[Element] | None:
     compute = _ELEMENT_OF.get(node.op_type)
     count = static_count(data.shape)
-    if compute is None or data.shape is None or count is None or count > MAX_ELEMENTS or data.elements is None:
+    if compute is None or data.shape is None or count is None or count > MAX_ELEMENTS:
         return None
-    if len(data.elements) != count:
+    elements = data.elements
+    if elements is None or len(elements) != count:
         return None
     sizes = static_sizes(data.shape)
     kept = [axis for axis in range(len(sizes)) if axis not in axes]
@@ -93,7 +94,7 @@ def _elements(node: NodeView, data: Fact, axes: frozenset[int]) -> list[Element]
         return None
     order = np.arange(count).reshape(sizes)
     groups = order.transpose([*kept, *sorted(axes)]).reshape(rows, -1 if count else 0).tolist()
-    return [compute(data.dtype, *(data.elements[k] for k in group)) for group in groups]
+    return [compute(data.dtype, *(elements[k] for k in group)) for group in groups]
 
 
 @infers("ArgMax", "ArgMin")

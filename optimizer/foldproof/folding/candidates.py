@@ -1,0 +1,123 @@
+"""Which nodes compute the same in every run: those that read nothing but constants, and what depends on them alone."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import deque
+from collections.abc import Iterable, Iterator
+
+import onnx_ir as ir
+
+from foldproof.facts import Facts
+from foldproof.folding.limits import too_much
+from foldproof.folding.sources import is_source
+from foldproof.graphs import bodies_of
+from foldproof.rewriting.conformance import complaint
+
+
+@dataclasses.dataclass(frozen=True)
+class Candidates:
+    """Nodes that can be computed once and for all.
+
+    Attributes:
+        nodes: The nodes, each after those that it reads.
+        facts: The facts of the model.
+    """
+
+    nodes: dict[ir.Node, None]
+    facts: Facts
+
+    def holds(self, node: ir.Node | None) -> bool:
+        """Whether a node is one of them, or stands in a body of one."""
+        while node is not None:
+            if node in self.nodes:
+                return True
+            node = None if node.graph is None else self.facts.owner(node.graph)
+        return False
+
+    def readers(self, value: ir.Value) -> Iterator[ir.Node]:
+        """The nodes that read a value; of those in a body, the outermost one that computes all with it."""
+        for use in value.uses():
+            reader: ir.Node | None = use.node
+            found = use.node
+            while reader is not None:
+                if reader in self.nodes:
+                    found = reader
+                reader = None if reader.graph is None else self.facts.owner(reader.graph)
+            yield found
+
+
+def reads_of(node: ir.Node) -> dict[ir.Value, None]:
+    """All values that a node reads: its inputs, and what its bodies take from the graphs around them."""
+    reads = dict.fromkeys(value for value in node.inputs if value is not None)
+    inner = set()
+    for body in bodies_of(node):
+        inner |= {body, *body.subgraphs()}
+    for graph in inner:
+        values = [value for each in graph for value in each.inputs] + list(graph.outputs)
+        reads.update(dict.fromkeys(value for value in values if value is not None and _home(value) not in inner))
+    return reads
+
+
+def _home(value: ir.Value) -> ir.Graph | None:
+    """The graph that a value belongs to."""
+    maker = value.producer()
+    return value.graph if maker is None else maker.graph
+
+
+def find(nodes: Iterable[ir.Node], facts: Facts, keep: frozenset[str], failed: set[ir.Node]) -> Candidates:
+    """Finds what can be folded among nodes and all that depends on them.
+
+    Args:
+        nodes: Where to look: those that are new, or of which an input is.
+        facts: The facts of the model.
+        keep: Names of nodes that stay.
+        failed: Nodes whose evaluation failed before.
+    """
+    found = Candidates({}, facts)
+    made: set[ir.Value] = set()
+    queue = deque(nodes)
+    while queue:
+        node = queue.popleft()
+        if node in found.nodes or node.graph is None or node in failed or (node.name and node.name in keep):
+            continue
+        if all(is_source(output, facts) for output in node.outputs):
+            continue  # it is known already, and a rule makes an initializer of it
+        reads = reads_of(node)
+        if not all(value in made or is_source(value, facts) for value in reads):
+            continue
+        if not _is_computable(node, facts):
+            continue
+        found.nodes[node] = None
+        for output in node.outputs:
+            made.add(output)
+            for use in output.uses():
+                reader: ir.Node | None = use.node
+                while reader is not None:
+                    queue.append(reader)
+                    reader = None if reader.graph is None else facts.owner(reader.graph)
+    _drop_inner(found)
+    return found
+
+
+def _is_computable(node: ir.Node, facts: Facts) -> bool:
+    return (
+        not _refers(node)
+        and facts.is_deterministic(node)
+        and complaint(node, facts) is None
+        and too_much(node, facts) is None
+    )
+
+
+def _refers(node: ir.Node) -> bool:
+    """Whether an attribute, here or in a body, is that of an enclosing function."""
+    nodes = [node, *(each for body in bodies_of(node) for each in body.all_nodes())]
+    return any(attribute.is_ref() for each in nodes for attribute in each.attributes.values())
+
+
+def _drop_inner(found: Candidates) -> None:
+    """What stands in a body of a node that is folded whole is not folded by itself."""
+    for node in list(found.nodes):
+        graph = node.graph
+        if graph is not None and found.holds(found.facts.owner(graph)):
+            del found.nodes[node]
