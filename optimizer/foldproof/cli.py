@@ -87,6 +87,11 @@ def _names(ctx: click.Context, parameter: click.Parameter, values: Sequence[str]
 @click.option("--skip-rules", metavar="NAME,...", multiple=True, callback=_names, help="Don't apply these rules.")
 @click.option("-O", "level", type=click.IntRange(1, 3), default=2, show_default=True, help="The optimization level.")
 @click.option("--exact", is_flag=True, help="Apply only rules that keep each bit of the outputs.")
+@click.option(
+    "--max-growth", metavar="PERCENT", type=click.FloatRange(min=0),
+    help="By how much folding may let the model grow. [default: 1, or 64 KiB; with -O3 10, or 1 MiB]",
+)  # fmt: skip
+@click.option("--fold-quantized-weights", is_flag=True, help="Fold QuantizeLinear and DequantizeLinear of weights too.")
 @click.option("--keep-node", metavar="NAME", multiple=True, help="A node that no rule may take away or change. Repeatable.")
 @click.option(
     "--ir3-initializers-are-constants/--ir3-initializers-are-inputs", default=True, show_default=True,

@@ -22,6 +22,9 @@ class Options:
         level: 1 folds shapes and cleans up, 2 applies all rules but those of level 3, which may make the file grow.
         exact: Apply only rules that keep each bit of the outputs.
         keep_node: The names of nodes that no rule may take away or change.
+        max_growth: By how many percent of its tensors' bytes folding may let the model grow. None stands for 1 % or 64 KiB,
+            whichever is more, and at level 3 for 10 % or 1 MiB.
+        fold_quantized_weights: Fold QuantizeLinear and DequantizeLinear of weights too, which stay by default.
         ir3_initializers_are_constants: Take the initializers of a model of IR version 3 for weights, although that
             version lists each of them as an input.
         feeds: A folder with the person's own inputs (`.npz`, `.npy`), run besides the generated ones.
@@ -36,6 +39,8 @@ class Options:
     keep_node: Sequence[str] = ()
     level: int = 2
     exact: bool = False
+    max_growth: float | None = None
+    fold_quantized_weights: bool = False
     ir3_initializers_are_constants: bool = True
     feeds: Path | None = None
     seed: int = 0
@@ -49,5 +54,7 @@ class Options:
                 raise UsageError(f"{field} is one string", hint="Give a list of names")
         if self.level not in (1, 2, 3):
             raise UsageError(f"there is no optimization level {self.level!r}", hint="Give 1, 2 or 3")
+        if self.max_growth is not None and not self.max_growth >= 0:
+            raise UsageError(f"the model can't be let grow by {self.max_growth} %", hint="Give a percentage of at least 0")
         if self.feeds is not None:
             object.__setattr__(self, "feeds", Path(self.feeds))

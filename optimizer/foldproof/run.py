@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import onnx
+import onnx_ir as ir
 
 from foldproof import model_file
 from foldproof.dims import bind_dims
@@ -16,6 +17,7 @@ from foldproof.errors import ModelError, UnverifiedError, VerificationError
 from foldproof.facts import Facts
 from foldproof.facts.claims import contradictions, correct
 from foldproof.gc_pause import gc_paused
+from foldproof.folding import Budget, Folder, constant_folding
 from foldproof.graphs import count_operators
 from foldproof.model_file import Source, Staged
 from foldproof.options import Options
@@ -95,9 +97,24 @@ class Run:
                 keep_node=self._options.keep_node,
                 overridable=overridable,
                 inputs_list_initializers=model.ir_version < 4,
+                folder=self._folder(model),
             )
             self._rewriter.run()
             source.corrected.extend(correct(model, self._facts))
+
+    def _folder(self, model: ir.Model) -> Folder | None:
+        """What folds constants, None where the person doesn't want that."""
+        if constant_folding not in self._rules:
+            return None
+        options = self._options
+        budget = Budget.of(model, options.max_growth, options.level)
+        return Folder(
+            model,
+            self._facts,
+            budget,
+            keep_node=options.keep_node,
+            fold_quantized_weights=options.fold_quantized_weights,
+        )
 
     @property
     def is_exact(self) -> bool:

@@ -86,8 +86,6 @@ def _normalization(node: ir.Node, facts: Facts, channels: int) -> Affine | Reaso
     known = [each.full() for each in parameters if each is not None and each.shape == (channels,)]
     if len(known) != 4 or epsilon is None:
         return Reason("its parameters are not constant vectors of {} elements", channels)
-    if all(each is not None and each.is_filled for each in parameters):
-        known = [each[:1] for each in known]
     scale, bias, mean, variance = known
     with np.errstate(all="ignore"):
         factor = scale / np.sqrt(variance + epsilon)
@@ -115,7 +113,8 @@ def not_inference(node: ir.Node, facts: Facts) -> Reason | None:
 def _finite(factor: Array, shift: Array | None) -> Affine | Reason:
     if not np.isfinite(factor).all() or (shift is not None and not np.isfinite(shift).all()):
         return Reason("one of its constants is not finite")
-    return Affine(factor, shift)
+    # One number for all channels keeps weights that one number stands for as they are.
+    return Affine(factor[:1] if factor.size and (factor == factor[0]).all() else factor, shift)
 
 
 def bias_of(node: ir.Node, index: int, facts: Facts) -> tuple[Array | None, Reason | None]:

@@ -114,9 +114,14 @@ def _epsilon(dtype: ir.DataType) -> float:
     )
 
 
-def again(op: Builder, node: ir.Node, *inputs: ir.Value | None) -> ir.Value:
-    """The operator of a node with one output, on other inputs with the same attributes."""
-    attributes: dict[str, Any] = dict(node.attributes)
+def plain(like: Weights) -> Weights:
+    """What is of the same type, and stored element by element."""
+    return Weights(like.array, like.shape, like.dtype)
+
+
+def again(op: Builder, node: ir.Node, *inputs: ir.Value | None, **changed: float) -> ir.Value:
+    """The operator of a node with one output, on other inputs, with the same attributes but those that are given."""
+    attributes: dict[str, Any] = {**node.attributes, **changed}
     made = op.node(node.op_type, *inputs, **attributes)
     assert isinstance(made, ir.Value)
     return made

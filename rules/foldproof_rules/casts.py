@@ -29,10 +29,10 @@ _WIDER = {
 def cast_of_cast(node: ir.Node, facts: Facts) -> Outcome:
     """Cast(Cast(x, a), b) = Cast(x, b), where a holds all values of x; = x, where b is the type of x besides.
 
-    Also where all three are integers and a is no narrower than b: by the specification a cast to a narrower integer drops
-    the high bits, and drops no more in two steps. A detour by a float that ends in an integer which can't hold all
-    values of x is left: what it gives for those that do not fit is not defined. Nor are strings and 8-bit floats ours,
-    whose casts have options.
+    Also where all three are integers and a is no narrower than b: by the specification a cast to a narrower integer
+    drops the high bits, and drops no more in two steps. A detour by a float that ends in an integer which can't hold
+    all values of x is left: what it gives for those that do not fit is not defined. Nor are strings and 8-bit floats
+    ours, whose casts have options.
     """
     inner = maker_of(node.inputs[0], "Cast")
     if inner is None or inner.inputs[0] is None:
@@ -43,7 +43,8 @@ def cast_of_cast(node: ir.Node, facts: Facts) -> Outcome:
     if facts.opset_version(node) < 6 or first is None or middle is None or last is None:
         return Reason("its types are unknown")
     if not _is_detour(first, middle, last):
-        return Reason("{} as {} as {} may be another value than {} as {}", *(t.name for t in (first, middle, last, first, last)))
+        names = [each.name for each in (first, middle, last)]
+        return Reason("{} as {} as {} may be another value than without the detour", *names)
     if first is last:
         return Forward(source)
     if not is_private(inner.outputs[0]):
@@ -59,8 +60,9 @@ def _is_detour(first: ir.DataType, middle: ir.DataType, last: ir.DataType) -> bo
     if last is not ir.DataType.BOOL and last not in INTEGERS and last not in _SIGNIFICANT_BITS:
         return False
     if _holds(middle, first):
-        return middle not in _SIGNIFICANT_BITS or first in _SIGNIFICANT_BITS or last not in INTEGERS or _holds(last, first)
-    return {first, middle, last} <= INTEGERS and last.itemsize <= middle.itemsize
+        only_middle_is_float = middle in _SIGNIFICANT_BITS and first not in _SIGNIFICANT_BITS and last in INTEGERS
+        return not only_middle_is_float or _holds(last, first)
+    return {first, middle, last} <= INTEGERS and bool(last.itemsize <= middle.itemsize)
 
 
 def _holds(wide: ir.DataType, narrow: ir.DataType) -> bool:
@@ -72,7 +74,7 @@ def _holds(wide: ir.DataType, narrow: ir.DataType) -> bool:
     if narrow in INTEGERS:
         limits = np.iinfo(narrow.numpy())
         if wide in _SIGNIFICANT_BITS:
-            return limits.max < 2 ** _SIGNIFICANT_BITS[wide]
+            return bool(limits.max < 2 ** _SIGNIFICANT_BITS[wide])
         outer = np.iinfo(wide.numpy()) if wide in INTEGERS else None
         return outer is not None and bool(outer.min <= limits.min and limits.max <= outer.max)
     return wide in _WIDER.get(narrow, set())

@@ -20,6 +20,7 @@ from foldproof_rules._weights import (
     is_known,
     is_private,
     loss,
+    plain,
     shared,
     stored,
     weights,
@@ -74,22 +75,17 @@ def _into_conv(node: ir.Node, source: ir.Value, conv: ir.Node, facts: Facts) -> 
     bias = _combined(old_bias, change.factor, change.shift, channels)
     kind = old or Weights(np.zeros(0), (channels,), facts.of(weight).dtype or ir.DataType.FLOAT)
     reason = None if new is None or old is None else loss(new, old)
-    reason = reason or (None if bias is None else loss(bias, _plain(kind)))
+    reason = reason or (None if bias is None else loss(bias, plain(kind)))
     if reason is not None:
         return reason
 
     def build(op: Builder) -> ir.Value:
         inputs = [conv.inputs[0], weight if new is None or old is None else stored(op, new, old)]
         if bias is not None:
-            inputs.append(stored(op, bias, _plain(kind)))
+            inputs.append(stored(op, bias, plain(kind)))
         return again(op, conv, *inputs)
 
     return Replace(build)
-
-
-def _plain(like: Weights) -> Weights:
-    """A tensor of the same type that is stored element by element."""
-    return Weights(like.array, like.shape, like.dtype)
 
 
 def _combined(bias: Array | None, factor: Array, shift: Array | None, channels: int) -> Array | None:
@@ -161,14 +157,14 @@ def _absorbed(node: ir.Node, inner: ir.Value, weight: ir.Value, change: Affine, 
     bias = None
     if shifts and shift is not None:
         bias = _summed(old, shift, group) + (0.0 if old_bias is None else old_bias)
-    reason = (None if new is None else loss(new, old)) or (None if bias is None else loss(bias, _plain(old)))
+    reason = (None if new is None else loss(new, old)) or (None if bias is None else loss(bias, plain(old)))
     if reason is not None:
         return reason
 
     def build(op: Builder) -> ir.Value:
         inputs = [inner, weight if new is None else stored(op, new, old), *node.inputs[2:]]
         if bias is not None:
-            inputs[2:] = [stored(op, bias, _plain(old))]
+            inputs[2:] = [stored(op, bias, plain(old))]
         return again(op, node, *inputs)
 
     return Replace(build)

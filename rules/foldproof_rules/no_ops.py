@@ -72,8 +72,8 @@ def same_type(node: ir.Node, facts: Facts) -> Outcome:
 def dropout_without_drop(node: ir.Node, facts: Facts) -> Outcome:
     """Dropout(x) = x, where it is proven not to train, or to drop with a ratio of 0; all of its mask is true.
 
-    Dropout-7 and 10 never train, 1 and 6 do unless `is_test` says no, and from 12 an input decides. What the mask of the
-    older ones holds then, the specification leaves open: there it has to be unread.
+    Dropout-7 and 10 never train, 1 and 6 do unless `is_test` says no, and from 12 an input decides. What the mask of
+    the older ones holds then, the specification leaves open: there it has to be unread.
     """
     view = NodeView(node, facts)
     if not facts.is_deterministic(node) and not _drops_nothing(view):

@@ -5,8 +5,22 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from foldproof.facts import Facts
-from foldproof.rewriting import Constant, Outcome, Reason, rule
+from foldproof.facts import Facts, Kind, NodeView
+from foldproof.rewriting import Constant, Outcome, Reason, Replace, rule
+from foldproof_rules.size import RUNTIME_TYPES
+
+SHAPE_PRESERVING = frozenset(
+    {
+        *("Identity", "Cast", "Dropout", "QuantizeLinear", "DequantizeLinear", "ReverseSequence", "CumSum", "Trilu"),
+        *("BatchNormalization", "InstanceNormalization", "GroupNormalization", "LayerNormalization", "LRN"),
+        *("LpNormalization", "MeanVarianceNormalization", "RMSNormalization", "Softmax", "LogSoftmax", "Hardmax"),
+        *("Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Celu", "Clip", "Cos", "Cosh", "Elu"),
+        *("Erf", "Exp", "Floor", "Gelu", "HardSigmoid", "HardSwish", "IsInf", "IsNaN", "LeakyRelu", "Log", "Mish"),
+        *("Neg", "Not", "PRelu", "Reciprocal", "Relu", "Round", "Selu", "Shrink", "Sigmoid", "Sign", "Sin", "Sinh"),
+        *("Softplus", "Softsign", "Sqrt", "Swish", "Tan", "Tanh", "ThresholdedRelu", "BitwiseNot"),
+    }
+)
+"""Operators whose first output has the shape of their first input, whatever it is."""
 
 
 @rule("Shape", exact=True, benefit=20, level=1)
@@ -18,3 +32,35 @@ def static_shape(node: ir.Node, facts: Facts) -> Outcome:
     if not all(isinstance(dim, int) for dim in dims):
         return Reason("its dims are [{}]", ", ".join(map(str, dims)))
     return Constant(np.array(dims, np.int64))
+
+
+@rule("Shape", exact=True, benefit=5, level=1)
+def shape_of_source(node: ir.Node, facts: Facts) -> Outcome:
+    """Shape(f(x)) = Shape(x), where f(x) has the shape of x, back to the earliest such x.
+
+    Nothing has to be computed then only to be measured. `Shape` is never moved onto a type that the runtime lacks.
+    """
+    current, source = node.inputs[0], None
+    while current is not None:
+        current = _shaped_alike(current, facts)
+        if current is not None and facts.of(current).dtype in RUNTIME_TYPES:
+            source = current
+    if source is None or NodeView(node, facts).has_unknown_attribute():
+        return Reason("nothing that its input is made from is proven to have the same shape")
+    attributes = {name: attribute.value for name, attribute in node.attributes.items()}
+    return Replace(lambda op: op.Shape(source, **attributes))
+
+
+def _shaped_alike(value: ir.Value, facts: Facts) -> ir.Value | None:
+    """An input of the value's maker that has the value's shape, in every run."""
+    maker = value.producer()
+    if maker is None:
+        return None
+    shape = facts.shape(value)
+    for index, candidate in enumerate(maker.inputs):
+        if candidate is None or facts.of(candidate).kind is not Kind.TENSOR:
+            continue
+        preserved = index == 0 and value.index() == 0 and not maker.domain and maker.op_type in SHAPE_PRESERVING
+        if preserved or (shape is not None and facts.shape(candidate) == shape):
+            return candidate
+    return None

@@ -245,8 +245,14 @@ def test_sums_and_means_of_floats_are_claimed_where_no_order_rounds():
 def test_a_symbol_lives_in_int64_and_double_and_elsewhere_within_proven_bounds():
     assert fits(DataType.INT64, N)
     assert fits(DataType.DOUBLE, N)
-    for dtype in (DataType.INT32, DataType.FLOAT, DataType.UINT32, DataType.FLOAT16, DataType.UINT8, DataType.BOOL):
+    for dtype in (DataType.FLOAT, DataType.FLOAT16, DataType.INT16, DataType.UINT8, DataType.BOOL):
         assert not fits(dtype, N)
+    # No tensor has more than 2**30 elements along one axis; a product of two dims may be larger than int32 holds.
+    assert fits(DataType.INT32, 2 * N - 1)
+    assert not fits(DataType.INT32, 2 * N)
+    assert not fits(DataType.INT32, N * N)
+    assert fits(DataType.UINT32, N)
+    assert not fits(DataType.UINT32, N - 1)
     assert fits(DataType.UINT64, N)
     assert not fits(DataType.UINT64, N - 1)
     assert fits(DataType.INT32, minimum(N, 512))
@@ -278,7 +284,8 @@ def test_symbolic_results_with_huge_coefficients_are_unknown():
         (N, DataType.INT64, DataType.BOOL, None),
         (N, DataType.INT64, DataType.DOUBLE, N),
         (N, DataType.INT64, DataType.FLOAT, None),
-        (N, DataType.INT64, DataType.INT32, None),
+        (N, DataType.INT64, DataType.INT32, N),
+        (4 * N, DataType.INT64, DataType.INT32, None),
         (minimum(N, 9), DataType.INT64, DataType.INT32, minimum(N, 9)),
         (2**24 + 1, DataType.INT64, DataType.FLOAT, 2**24),
         (Fraction(1, 10), DataType.DOUBLE, DataType.FLOAT16, None),

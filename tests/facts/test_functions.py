@@ -40,6 +40,24 @@ def test_a_call_gives_its_attributes():
     )
 
 
+def test_a_constant_may_be_an_attribute_of_the_call():
+    check(
+        "g (float[N,3] x) => (float[a,b] y, float[c] z) { y = local.give <k = [1, 3]> (x) z = local.give <k = [-1]> (x) }",
+        function("give <k> (a) => (b) { c = Constant <value_ints: ints = @k> () b = Reshape <allowzero = 1> (a, c) }"),
+        {"N": 1},
+        expected={"y": "float[1, 3]", "z": "float[3*N]"},
+    )
+
+
+def test_attributes_reach_the_inference_of_an_operators_schema():
+    check(
+        "g (float[N,4,6,6] x) => (float[a,b,c,d] y) { y = local.blocks <size = 2> (x) }",
+        function("blocks <size> (a) => (b) { b = SpaceToDepth <blocksize: int = @size> (a) }"),
+        {"N": 1}, {"N": 4},
+        expected={"y": "float[N, 16, 3, 3]"},
+    )
+
+
 def test_an_attribute_that_is_left_out_has_its_default():
     check(
         "g (float[N,3] x) => (float[a,b] y, float[c,d] z) { y = local.flat (x) z = local.flat <where = 2> (x) }",

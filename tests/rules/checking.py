@@ -10,6 +10,8 @@ import onnx
 import onnxruntime
 from onnx.reference import ReferenceEvaluator
 
+from tests.helpers import operators, parse, rewrite
+
 Feeds = Mapping[str, Any]
 
 SPECIAL = (-0.0, 0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 0.5, -2.5, 1e-40, -1e-40, 3e38, -3e38, 65504.0, 7.0, 1e-7)
@@ -62,9 +64,42 @@ def assert_same_everywhere(original: onnx.ModelProto, rewritten: onnx.ModelProto
             assert_same(original, rewritten, feeds_at(original, binding, special=exact, seed=seed), exact=exact)
 
 
+def assert_becomes(
+    body: str, left: Mapping[str, int], *names: str, exact: bool = True, opset: int = 18, overridable: Sequence[str] = ()
+) -> onnx.ModelProto:
+    """Asserts what rules leave of a graph, that it computes the same, and that a second run changes nothing.
+
+    Args:
+        body: The graph in ONNX's text form.
+        left: How many nodes of each operator are left.
+        names: The rules, beside those that clean up.
+        exact: See `assert_same`.
+        opset: The opset of the graph.
+        overridable: Initializers that the caller may override.
+
+    Returns:
+        The rewritten model.
+    """
+    original = parse(body, opset=opset)
+    names = (*names, "dead_node", "unused_initializer")
+    model, _ = rewrite(original, *names, overridable=overridable)
+    assert operators(model) == left
+    assert_same_everywhere(original, model, exact=exact)
+    again, rewriter = rewrite(model, *names, overridable=overridable)
+    assert (len(rewriter.ledger), again) == (0, model)
+    return model
+
+
+def assert_stays(body: str, *names: str, opset: int = 18, overridable: Sequence[str] = ()) -> None:
+    """Asserts that none of some rules does anything to a graph."""
+    _, rewriter = rewrite(parse(body, opset=opset), *names, overridable=overridable)
+    assert [entry.rule for entry in rewriter.ledger.entries] == []
+
+
 def _run(original: onnx.ModelProto, rewritten: onnx.ModelProto, feeds: Feeds) -> tuple[list[Any], list[Any]]:
     # onnxruntime is behind the newest IR version and opset, and says so by these.
-    lacking = (onnxruntime.capi.onnxruntime_pybind11_state.NotImplemented, onnxruntime.capi.onnxruntime_pybind11_state.Fail)
+    errors = onnxruntime.capi.onnxruntime_pybind11_state
+    lacking = (errors.NotImplemented, errors.Fail)
     try:
         expected = _session(original).run(None, dict(feeds))
     except lacking:

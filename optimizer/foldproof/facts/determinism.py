@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _Determinism = onnx.defs.OpSchema.NodeDeterminism
 
-_UNMARKED = frozenset({"DepthToSpace", "SpaceToDepth"})
+_UNMARKED = frozenset({"CausalConvWithState", "DepthToSpace", "LinearAttention", "SpaceToDepth"})
 """Operators that their schemas don't mark, and whose specification leaves no doubt."""
 
 _BODIES_DECIDE = frozenset({"If", "Loop", "Scan", "SequenceMap", "AffineGrid"})

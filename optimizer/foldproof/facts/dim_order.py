@@ -16,7 +16,14 @@ if TYPE_CHECKING:  # dim imports this module
 
 Interval: TypeAlias = "tuple[int | None, int | None]"  # both ends included; None: without bound
 
-_NATURAL: Interval = (0, None)
+MAX_DIM = 2**30
+"""Each symbol is taken to be at most this: no tensor has more elements along one axis.
+
+It is the one assumption that facts rest on beyond the contract. Exporters do shape arithmetic in int32 and cut off slices
+at its largest number, and mean all of an axis by it.
+"""
+
+_SYMBOL: Interval = (0, MAX_DIM)
 _SEARCH_STEPS = 24  # replacements of an atom in one proof; real models need one or two
 
 
@@ -113,8 +120,6 @@ def _times(a: Interval, b: Interval) -> Interval:
 
     if a == (1, 1):
         return b
-    if a == b == _NATURAL:
-        return a
     # Only infinity, which stands for "no bound", is a float: finite corners are exact.
     corners = [corner(x, y) for x in ends(a) for y in ends(b)]
     low, high = min(corners), max(corners)
@@ -123,7 +128,7 @@ def _times(a: Interval, b: Interval) -> Interval:
 
 def _atom_interval(atom: Atom) -> Interval:
     if isinstance(atom, tuple):  # a Symbol
-        return _NATURAL
+        return _SYMBOL
     if atom.interval is None:
         atom.interval = _opaque_interval(atom)
     return atom.interval

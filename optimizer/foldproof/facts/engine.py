@@ -47,6 +47,7 @@ class Facts:
         self._owners: dict[ir.Graph, ir.Node] = {}
         self._scopes = itertools.count(1)
         self._fresh: dict[tuple[ir.Value, int], Dim] = {}
+        self._imports: dict[ir.Graph, dict[str, int]] = {}
         self._depth = 0
         self.problems: list[RuleError] = []
         self.order = Order(self.owner)
@@ -82,9 +83,11 @@ class Facts:
     def opset_version(self, node: ir.Node) -> int:
         """The version of the node's domain that is in force where the node stands, 0 where none is imported."""
         graph = node.graph
-        while graph is not None and graph in self._owners:
-            graph = self._owners[graph].graph
-        imports = graph.opset_imports if graph is not None and graph.opset_imports else self._model.graph.opset_imports
+        if graph is None:
+            return self._model.graph.opset_imports.get(node.domain, 0)
+        imports = self._imports.get(graph)
+        if imports is None:
+            imports = self._imports[graph] = self.root(graph).opset_imports or self._model.graph.opset_imports
         return imports.get(node.domain, 0)
 
     def attribute(self, node: ir.Node, name: str) -> ir.Attr | None:
@@ -105,7 +108,8 @@ class Facts:
 
     def function(self, node: ir.Node) -> ir.Function | None:
         """The model-local function that a node calls, None where it is an operator."""
-        return self._model.functions.get(node.op_identifier())
+        functions = self._model.functions
+        return functions.get(node.op_identifier()) if functions else None
 
     def owner(self, graph: ir.Graph) -> ir.Node | None:
         """The node that holds a graph as its body; None for the main graph and for a function's."""
@@ -221,15 +225,14 @@ class Facts:
         """Infers all outputs of a node whose inputs are known."""
         view = NodeView(node, self)
         facts = self._guarded(node, lambda: self._apply(view))
-        if len(facts) < len(node.outputs):
-            facts = [*facts, *[None] * (len(node.outputs) - len(facts))]
         basis = Basis.INFERENCE
         for value in node.inputs:
             if value is not None and (other := self.of(value).basis) is not basis:
                 basis |= other
-        dtypes = schema_inference.output_dtypes(view)
-        for index, (output, fact) in enumerate(zip(node.outputs, facts, strict=False)):
-            self._known[output] = _completed(fact or UNKNOWN, dtypes[index] if index < len(dtypes) else None, basis)
+        for index, output in enumerate(node.outputs):
+            fact = (facts[index] if index < len(facts) else None) or UNKNOWN
+            dtype = schema_inference.output_dtype(view, index) if fact.dtype is None else fact.dtype
+            self._known[output] = _completed(fact, dtype, basis)
 
     def _apply(self, view: NodeView) -> Sequence[Fact | None]:
         node = view.node
@@ -295,6 +298,7 @@ class _Assumption(Facts):
         self._overridable = outer._overridable
         self._owners = outer._owners
         self._scopes = outer._scopes
+        self._imports = outer._imports
         self._fresh = {}
         self._depth = outer._depth + 1
         self.problems = outer.problems

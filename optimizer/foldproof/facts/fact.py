@@ -67,6 +67,7 @@ class Fact:
         shape: The dims of a tensor, each an integer or a `Dim`.
         known_elements: The elements in row-major order; see `elements`, which also looks into `constant`.
         constant: The tensor that the value is in each run. It is not read before it is needed.
+        known_fill: The number that each element is, however many there are; see `fill`, which also looks at `elements`.
         kind: Tensor, sequence or optional.
         item: What holds for each item of a sequence, or for the content of an optional.
         items: What holds for each item of a sequence of known length.
@@ -81,6 +82,7 @@ class Fact:
     item: Fact | None = None
     items: tuple[Fact, ...] | None = None
     basis: Basis = Basis.NOTHING
+    known_fill: Element = None
 
     @property
     def rank(self) -> int | None:
@@ -116,6 +118,14 @@ class Fact:
             return None
         dims = tuple(e for e in elements if isinstance(e, (int, Dim)))
         return dims if len(dims) == len(elements) else None
+
+    @functools.cached_property
+    def fill(self) -> Element:
+        """The number that each element of a tensor is, of whatever size; None where they differ or are not known."""
+        if self.known_fill is not None:
+            return self.known_fill
+        elements = self.elements
+        return elements[0] if elements and all(element == elements[0] for element in elements) else None
 
     @property
     def is_static(self) -> bool:
@@ -203,6 +213,7 @@ def agree(a: Fact, b: Fact) -> Fact:
         kind=a.kind,
         item=agree(a.item, b.item) if a.item is not None and b.item is not None else None,
         basis=a.basis | b.basis,
+        known_fill=a.known_fill if a.known_fill == b.known_fill else None,
     )
 
 
@@ -213,12 +224,19 @@ def meet(a: Fact, b: Fact) -> Fact:
         a,
         dtype=a.dtype if a.dtype is not None else b.dtype,
         shape=shape,
-        known_elements=a.known_elements if a.known_elements is not None else b.known_elements,
+        known_elements=_meet_elements(a.known_elements, b.known_elements),
+        known_fill=a.known_fill if a.known_fill is not None else b.known_fill,
         constant=a.constant if a.constant is not None else b.constant,
         item=a.item if a.item is not None else b.item,
         items=a.items if a.items is not None else b.items,
         basis=a.basis | b.basis,
     )
+
+
+def _meet_elements(a: tuple[Element, ...] | None, b: tuple[Element, ...] | None) -> tuple[Element, ...] | None:
+    if a is None or b is None or len(a) != len(b):
+        return b if a is None else a
+    return tuple(y if x is None or (isinstance(x, Dim) and isinstance(y, (int, Fraction))) else x for x, y in zip(a, b, strict=True))
 
 
 def _meet_dims(a: tuple[DimLike, ...], b: tuple[DimLike, ...]) -> tuple[DimLike, ...]:

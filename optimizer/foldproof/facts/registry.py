@@ -72,6 +72,8 @@ class NodeView:
 
     def has_unknown_attribute(self) -> bool:
         """Whether an attribute refers to one of the enclosing function, at a call that is not known."""
+        if not any(attribute.is_ref() for attribute in self.node.attributes.values()):
+            return False
         return any(
             attribute.is_ref() for name in self.node.attributes
             if (attribute := self.facts.attribute(self.node, name)) is not None

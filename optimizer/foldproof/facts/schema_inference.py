@@ -31,18 +31,12 @@ def schema_of(domain: str, op_type: str, version: int) -> onnx.defs.OpSchema | N
         return None
 
 
-def output_dtypes(view: NodeView) -> list[ir.DataType | None]:
-    """The element type of each output, as far as the type constraints of the schema tie it to the inputs'."""
+def output_dtype(view: NodeView, index: int) -> ir.DataType | None:
+    """The element type of an output, as far as the type constraints of the schema tie it to the inputs'."""
     rules = _dtype_rules(view.node.domain, view.op_type, view.version)
-    outputs: list[ir.DataType | None] = []
-    for index in range(len(view.node.outputs)):
-        rule = rules[min(index, len(rules) - 1)] if rules else None
-        # A DataType is an int too: it must be told from the position of an input.
-        if rule is None or isinstance(rule, ir.DataType):
-            outputs.append(rule)
-        else:
-            outputs.append(view.input(rule).dtype)
-    return outputs
+    rule = rules[min(index, len(rules) - 1)] if rules else None
+    # A DataType is an int too: it must be told from the position of an input.
+    return rule if rule is None or isinstance(rule, ir.DataType) else view.input(rule).dtype
 
 
 @functools.lru_cache(maxsize=4096)
@@ -90,7 +84,7 @@ def infer(view: NodeView) -> Sequence[Fact | None] | None:
     if any(True for _ in bodies_of(view.node)) or not schema.has_type_and_shape_inference_function:
         return []
     names = _Names()
-    proto = _bare_node(view.node)
+    proto = _bare_node(view)
     types: dict[str, onnx.TypeProto] = {}
     data: dict[str, onnx.TensorProto] = {}
     for name, fact in zip(proto.input, view.inputs, strict=True):
@@ -115,12 +109,20 @@ def infer(view: NodeView) -> Sequence[Fact | None] | None:
     ]
 
 
-def _bare_node(node: ir.Node) -> onnx.NodeProto:
-    """The node with names of our own: what is inferred may not depend on how values are called."""
+def _bare_node(view: NodeView) -> onnx.NodeProto:
+    """The node with names of our own: what is inferred may not depend on how values are called.
+
+    A reference to an attribute of the enclosing function is followed: taken as it is, it would count as 0.
+    """
+    node = view.node
     proto = onnx.NodeProto(op_type=node.op_type, domain=node.domain)
     proto.input.extend("" if value is None else f"i{index}" for index, value in enumerate(node.inputs))
     proto.output.extend(f"o{index}" for index in range(len(node.outputs)))
-    proto.attribute.extend(ir.to_proto(attribute) for attribute in node.attributes.values())
+    for name in node.attributes:
+        attribute = view.facts.attribute(node, name)
+        if attribute is not None:
+            proto.attribute.append(ir.to_proto(attribute))
+            proto.attribute[-1].name = name
     return proto
 
 

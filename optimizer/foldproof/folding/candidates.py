@@ -50,9 +50,9 @@ class Candidates:
 def reads_of(node: ir.Node) -> dict[ir.Value, None]:
     """All values that a node reads: its inputs, and what its bodies take from the graphs around them."""
     reads = dict.fromkeys(value for value in node.inputs if value is not None)
-    inner = set()
+    inner: dict[ir.Graph, None] = {}
     for body in bodies_of(node):
-        inner |= {body, *body.subgraphs()}
+        inner.update(dict.fromkeys((body, *body.subgraphs())))
     for graph in inner:
         values = [value for each in graph for value in each.inputs] + list(graph.outputs)
         reads.update(dict.fromkeys(value for value in values if value is not None and _home(value) not in inner))
@@ -81,11 +81,10 @@ def find(nodes: Iterable[ir.Node], facts: Facts, keep: frozenset[str], failed: s
         node = queue.popleft()
         if node in found.nodes or node.graph is None or node in failed or (node.name and node.name in keep):
             continue
-        if all(is_source(output, facts) for output in node.outputs):
-            continue  # it is known already, and a rule makes an initializer of it
-        reads = reads_of(node)
-        if not all(value in made or is_source(value, facts) for value in reads):
+        if not all(value in made or is_source(value, facts) for value in reads_of(node)):
             continue
+        if all(facts.of(output).constant is not None for output in node.outputs):
+            continue  # it is a Constant node
         if not _is_computable(node, facts):
             continue
         found.nodes[node] = None

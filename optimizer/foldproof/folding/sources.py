@@ -30,7 +30,7 @@ def tensor_of(value: ir.Value, facts: Facts) -> ir.TensorProtocol:
 
 
 def _numbers(fact: Fact) -> list[int | float] | None:
-    elements = fact.elements
+    elements = fact.known_elements
     if elements is None or fact.kind is not Kind.TENSOR or fact.dtype is None or not fact.is_static:
         return None
     numbers = [float(e) if isinstance(e, Fraction) else e for e in elements if isinstance(e, (int, Fraction))]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import onnx_ir as ir
 
@@ -17,6 +18,9 @@ from foldproof.rewriting.inlining import inline
 from foldproof.rewriting.ledger import Entry, Ledger
 from foldproof.rewriting.names import Names
 from foldproof.rewriting.rule import ANY, Action, Constant, Forward, Inline, Outcome, Reason, Remove, Replace, Rule
+
+if TYPE_CHECKING:
+    from foldproof.folding import Folder
 
 FUEL_PER_NODE = 100
 """Rewrites per node of the given model, after which a set of rules is taken to undo each other for ever."""
@@ -32,6 +36,7 @@ class Rewriter:
         keep_node: Names of nodes that no rule may take away or change.
         overridable: Names of the initializers whose value is only a default.
         inputs_list_initializers: Whether a new initializer must be listed as an input too (IR version 3).
+        folder: Computes what is constant, before the rules start and whenever none of them has anything to do.
 
     Attributes:
         ledger: What was done.
@@ -48,6 +53,7 @@ class Rewriter:
         keep_node: Iterable[str] = (),
         overridable: frozenset[str] = frozenset(),
         inputs_list_initializers: bool = False,
+        folder: Folder | None = None,
     ) -> None:
         self._model = model
         self._facts = facts
@@ -60,6 +66,8 @@ class Rewriter:
         )
         self._queue: deque[ir.Node] = deque()
         self._queued: set[ir.Node] = set()
+        self._folder = folder
+        self._settled: list[ir.Node] = []
         self.ledger = Ledger()
         self.entries: dict[ir.Node, Entry] = {}
         self.reasons: dict[ir.Node, dict[str, Reason]] = {}
@@ -76,6 +84,8 @@ class Rewriter:
         self._clean_initializers()
         nodes = [node for graph in all_graphs(self._model) for node in graph]
         self._enqueue(nodes)
+        self._settled.extend(nodes)
+        self._fold()  # first, so that no rule changes how a constant is rounded
         fuel = FUEL_PER_NODE * (len(nodes) + 1)
         while self._queue:
             node = self._queue.popleft()
@@ -89,6 +99,9 @@ class Rewriter:
                         operator=operator_name(node),
                         hint="Leave that rule out with --skip-rules, and report it",
                     )
+            self._settled.append(node)
+            if not self._queue:
+                self._fold()
         self._clean_initializers()
         return self.ledger
 
@@ -134,6 +147,18 @@ class Rewriter:
                 hint=f"Go on with --skip-rules {rule.name}, and report it",
             ) from error
 
+    def _fold(self) -> None:
+        """Lets the folder compute what has become constant. What reads it is queued."""
+        nodes = [node for node in self._settled if node.graph is not None]
+        self._settled.clear()
+        if self._folder is None:
+            return
+        for node, outcome in self._folder.fold(nodes):
+            if not isinstance(outcome, Reason):
+                outcome = self._apply(self._folder.rule, node, outcome)
+            if isinstance(outcome, Reason):
+                self.reasons.setdefault(node, {})[self._folder.rule.name] = outcome
+
     # Doing what they say ---------------------------------------------------------------------------------------------
 
     def _apply(self, rule: Rule, node: ir.Node, action: Action) -> Action | Reason:
@@ -149,7 +174,7 @@ class Rewriter:
         elif isinstance(action, Constant):
             replacements = []
             for output, tensor in zip(node.outputs, action.tensors, strict=True):
-                stored = self._store(output, as_tensor(tensor))
+                stored = None if tensor is None else self._store(output, as_tensor(tensor))
                 if isinstance(stored, Reason):
                     return stored
                 replacements.append(stored)

@@ -45,12 +45,12 @@ class Constant:
     """Each output of the node becomes a constant.
 
     Attributes:
-        tensors: Their values. Arrays of numpy, or tensors of the IR.
+        tensors: Their values. Arrays of numpy, or tensors of the IR; None for an output that nobody reads.
     """
 
-    tensors: tuple[np.ndarray[Any, Any] | np.generic | ir.TensorProtocol, ...]
+    tensors: tuple[np.ndarray[Any, Any] | np.generic | ir.TensorProtocol | None, ...]
 
-    def __init__(self, *tensors: np.ndarray[Any, Any] | np.generic | ir.TensorProtocol) -> None:
+    def __init__(self, *tensors: np.ndarray[Any, Any] | np.generic | ir.TensorProtocol | None) -> None:
         object.__setattr__(self, "tensors", tensors)
 
 

@@ -27,6 +27,7 @@ RTOL = {
     np.dtype(np.float16): 5e-3,
     np.dtype(ml_dtypes.bfloat16): 4e-2,
 }
+_HALF_RTOL = RTOL[np.dtype(np.float16)]
 _RTOL_OTHER = 0.25  # 8 bits and fewer
 
 
@@ -46,11 +47,13 @@ class Comparison:
         exact: Floats bit for bit; else by tolerance.
         values: Whether values are compared at all; else dtypes and shapes only.
         shapes: Whether shapes are compared; else dtypes only.
+        half: Whether wider floats may be made of float16: then its tolerance holds for them.
     """
 
     exact: bool = True
     values: bool = True
     shapes: bool = True
+    half: bool = False
 
     def differences(self, name: str, original: Any, optimized: Any, errors: Errors) -> Iterator[Difference]:
         """What differs in one output.
@@ -104,7 +107,7 @@ class Comparison:
         if is_float and self.exact:
             wrong = ~_same_bits(a, b)
         elif is_float:
-            wrong = ~_close(a, b)
+            wrong = ~_close(a, b, _HALF_RTOL if self.half else 0.0)
         else:
             wrong = np.asarray(a != b, bool)
         differ = bool(wrong.any())
@@ -150,10 +153,10 @@ def _same_bits(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.asarray(np.asarray(same).reshape(a.shape) | (np.isnan(a) & np.isnan(b)))
 
 
-def _close(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _close(a: np.ndarray, b: np.ndarray, least: float = 0.0) -> np.ndarray:
     if a.dtype.kind == "c":
-        return np.asarray(_close(a.real, b.real) & _close(a.imag, b.imag))
-    rtol = RTOL.get(a.dtype, _RTOL_OTHER)
+        return np.asarray(_close(a.real, b.real, least) & _close(a.imag, b.imag, least))
+    rtol = max(RTOL.get(a.dtype, _RTOL_OTHER), least)
     x, y = a.astype(np.float64), b.astype(np.float64)
     finite = np.isfinite(x) & np.isfinite(y)
     scale = float(np.max(np.abs(x), initial=0.0, where=np.isfinite(x)))

@@ -28,8 +28,11 @@ _NARROW: dict[int, tuple[Any, Any]] = {
     onnx.TensorProto.FLOAT8E5M2: (ml_dtypes.float8_e5m2, np.uint8),
     onnx.TensorProto.FLOAT8E5M2FNUZ: (ml_dtypes.float8_e5m2fnuz, np.uint8),
 }
-# Types that it can't take or give at all.
-_NOT_HANDED_OVER = ("int2)", "int4)", "float4e2m1)", "float8e8m0)", "complex64)", "complex128)")
+# Types of which an array can be read out, but not given in: two elements in a byte.
+_PACKED = frozenset({onnx.TensorProto.INT4, onnx.TensorProto.UINT4})
+# Types that it can't take at all, and those that it can't give either.
+_NOT_TAKEN = ("int4)",)
+_NOT_HANDED_OVER = ("int2)", "float4e2m1)", "float8e8m0)", "complex64)", "complex128)")
 _NARROW_NUMPY = {np.dtype(narrow): code for code, (narrow, _) in _NARROW.items()}
 
 
@@ -127,11 +130,12 @@ class OnnxRuntime:
         except Exception as error:
             raise EngineError(str(error)) from error
         self.outputs = tuple(each.name for each in self._session.get_outputs())
-        types = [each.type for each in [*self._session.get_inputs(), *self._session.get_outputs()]]
+        taken = [each.type for each in self._session.get_inputs()]
+        types = [*taken, *(each.type for each in self._session.get_outputs())]
         for each in types:
-            if any(name in each for name in _NOT_HANDED_OVER):
+            if any(name in each for name in _NOT_HANDED_OVER) or (each in taken and any(n in each for n in _NOT_TAKEN)):
                 raise EngineError(f"onnxruntime's Python interface can't hand over {each}")
-        self._plain = not any("bfloat16" in each or "float8" in each for each in types)
+        self._plain = not any(name in each for each in types for name in ("bfloat16", "float8", "int4)"))
 
     def run(self, feeds: Feeds, seconds: float | None = None, shapes_of: Collection[str] = ()) -> list[Any]:
         """See `Engine.run`."""
@@ -176,13 +180,17 @@ def _stand_in(value: Any) -> np.ndarray:
 
 
 def _from_runtime(value: Any) -> Any:
-    if not value.is_tensor() or value.element_type() not in _NARROW:
+    code = value.element_type() if value.is_tensor() else None
+    if code not in _NARROW and code not in _PACKED:
         return value.numpy()
-    narrow, _ = _NARROW[value.element_type()]
     shape = tuple(value.shape())
-    size = math.prod(shape) * np.dtype(narrow).itemsize
+    count = math.prod(shape)
+    size = -(-count // 2) if code in _PACKED else count * np.dtype(_NARROW[code][0]).itemsize
     content = ctypes.string_at(value.data_ptr(), size) if size else b""
-    return np.frombuffer(content, narrow).reshape(shape)
+    if code in _PACKED:
+        tensor = onnx.TensorProto(data_type=code, dims=shape, raw_data=content)
+        return onnx.numpy_helper.to_array(tensor)
+    return np.frombuffer(content, _NARROW[code][0]).reshape(shape)
 
 
 def load_engine(model: Runnable, data_folder: pathlib.Path | None = None, like: Engine | None = None) -> Engine:

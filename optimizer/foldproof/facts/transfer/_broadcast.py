@@ -115,7 +115,7 @@ def merge(shapes: Sequence[Shape | None]) -> Shape | None:
     """The one shape that all of several values have, by the specification; the most precise dims of them."""
     known = [shape for shape in shapes if shape is not None]
     if not known or any(len(shape) != len(known[0]) for shape in known):
-        return known[0] if known else None
+        return None
     return tuple(next((dim for dim in dims if isinstance(dim, int)), dims[0]) for dims in zip(*known, strict=True))
 
 

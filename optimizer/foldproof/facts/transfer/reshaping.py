@@ -50,6 +50,10 @@ def reshaped(
         return dims
     count = product(shape)
     others = product(dim for dim in dims if dim is not None)
+    if -1 in target and not zero_copies and not at_least(others, 1):
+        if len(open_axes) == 1:
+            dims[open_axes[0]] = _left_beside_zeros(shape, [dim for dim in dims if dim is not None])
+        return dims
     # With -1, the node fails where the other dims have a 0. Otherwise the open dim could be anything then.
     if len(open_axes) == 1 and (target[open_axes[0]] == -1 or at_least(others, 1)):
         dims[open_axes[0]] = quotient(count, others)
@@ -66,6 +70,22 @@ def reshaped(
         # Where one of them is 0, so is the count, and what is left of it for this dim.
         dims[rest[0]] = None if share is None else product([share, *(minimum(zero, 1) for zero in zeros)])
     return dims
+
+
+def _left_beside_zeros(shape: Sequence[DimLike], others: Sequence[DimLike]) -> DimLike | None:
+    """What -1 stands for with `allowzero`, where another dim may be 0.
+
+    The specification calls that invalid. Runtimes leave out the zeros of the input and of the target. So the dims that
+    both have are taken away, and no other one may be 0.
+    """
+    left, divisors = list(shape), []
+    for dim in others:
+        if dim in left:
+            left.remove(dim)
+        else:
+            divisors.append(dim)
+    count, divisor = product(left), product(divisors)
+    return quotient(count, divisor) if at_least(count, 1) and at_least(divisor, 1) else None
 
 
 def _proven(wanted: Element, axis: int, shape: Sequence[DimLike] | None, zero_copies: bool) -> DimLike | None:

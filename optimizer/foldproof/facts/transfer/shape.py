@@ -38,23 +38,23 @@ def shape_slice(rank: int, start: int, end: int | None) -> tuple[int, int]:
 @infers("Constant")
 def constant(node: NodeView) -> Fact | None:
     """Constant-1..25: the stored tensor, in each of its attribute forms."""
-    tensor = constant_tensor(node.node)
+    tensor = _constant_tensor(node)
     return None if tensor is None else constant_fact(tensor)
 
 
-def constant_tensor(node: ir.Node) -> ir.TensorProtocol | None:
-    """The tensor that a Constant node holds, None where its attribute is a reference or of no known form."""
+def _constant_tensor(node: NodeView) -> ir.TensorProtocol | None:
+    """The tensor that a Constant node holds, None where its attribute is of no known form."""
     for name, dtype in _FORMS.items():
-        attribute = node.attributes.get(name)
-        if attribute is None or attribute.is_ref():
+        value = node.attribute(name)
+        if value is None:
             continue
         if dtype is None:
-            return attribute.as_tensor()
+            return value if isinstance(value, ir.TensorProtocol) else None
         if dtype is ir.DataType.STRING:
-            texts = [attribute.value] if name == "value_string" else list(attribute.value)
+            texts = [value] if name == "value_string" else list(value)
             shape = ir.Shape([]) if name == "value_string" else ir.Shape([len(texts)])
             return ir.StringTensor([t.encode() if isinstance(t, str) else t for t in texts], shape=shape)
-        return ir.tensor(np.array(attribute.value, dtype=dtype.numpy()))
+        return ir.tensor(np.array(value, dtype=dtype.numpy()))
     return None
 
 

@@ -1,0 +1,181 @@
+"""Which candidates are worth folding: those whose results the file can hold within the budget.
+
+A candidate's results must be stored where something else than a candidate reads them. Where that would make the file grow
+too much, the node stays, and what it reads is looked at in its place: so of `Expand(Sqrt(k), [1000, 1000])` the root is
+folded and the Expand stays.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import heapq
+from collections.abc import Iterable
+
+import onnx_ir as ir
+
+from foldproof.facts import Facts, Kind
+from foldproof.folding.budget import Budget
+from foldproof.folding.candidates import Candidates, reads_of
+from foldproof.folding.quantization import Quantized
+from foldproof.folding.sources import is_source, size_of
+from foldproof.rewriting.rule import Reason
+
+
+@dataclasses.dataclass
+class Selection:
+    """What is folded of the candidates.
+
+    Attributes:
+        folds: The nodes whose results are stored, in the order of the candidates, each with the bytes by which the file
+            grows through it (negative where it shrinks).
+        stays: The candidates that stay although something reads them, with the reason.
+    """
+
+    folds: dict[ir.Node, int]
+    stays: dict[ir.Node, Reason]
+
+
+class Selector:
+    """Selects among candidates.
+
+    Args:
+        candidates: The candidates.
+        facts: The facts of the model.
+        budget: What may be added. It is charged for what is selected.
+        fold_quantized_weights: Whether quantized weights are folded like all else.
+    """
+
+    def __init__(self, candidates: Candidates, facts: Facts, budget: Budget, *, fold_quantized_weights: bool) -> None:
+        self._candidates = candidates
+        self._facts = facts
+        self._budget = budget
+        self._quantized = None if fold_quantized_weights else Quantized(candidates)
+        self._stays: dict[ir.Node, Reason] = {}
+        self._position = {node: number for number, node in enumerate(candidates.nodes)}
+        self._cheapest: dict[ir.Value, int] = {}
+
+    def select(self) -> Selection:
+        """Selects, the cheapest first; of equal ones the first."""
+        self._find_cheapest()
+        folds: dict[ir.Node, int] = {}
+        heap = [self._entry(node) for node in self._candidates.nodes if self._is_needed(node)]
+        heapq.heapify(heap)
+        pushed = {node for _, _, node in heap}
+        spent = 0
+        while heap:
+            growth, _, node = heapq.heappop(heap)
+            reason = self._refusal(node)
+            if reason is None and not self._budget.fits(spent + growth):
+                reason = _too_big(growth)
+            if reason is None:
+                folds[node] = growth
+                spent += growth
+                continue
+            self._stays[node] = reason
+            for maker in self._makers(node):
+                if maker not in pushed:
+                    pushed.add(maker)
+                    heapq.heappush(heap, self._entry(maker))
+        spent = self._make_it_fit(folds)
+        self._budget.spend(spent)
+        return Selection(dict(sorted(folds.items(), key=lambda pair: self._position[pair[0]])), self._stays)
+
+    def _entry(self, node: ir.Node) -> tuple[int, int, ir.Node]:
+        return self._growth(node), self._position[node], node
+
+    def _is_needed(self, node: ir.Node) -> bool:
+        """Whether anything but a candidate that goes reads an output of a node."""
+        return any(self._is_read_outside(output) for output in node.outputs)
+
+    def _is_read_outside(self, value: ir.Value) -> bool:
+        return value.is_graph_output() or any(self._is_outside(reader) for reader in self._candidates.readers(value))
+
+    def _is_outside(self, node: ir.Node) -> bool:
+        return node not in self._candidates.nodes or node in self._stays
+
+    def _makers(self, node: ir.Node) -> Iterable[ir.Node]:
+        for value in reads_of(node):
+            maker = value.producer()
+            if maker is not None and maker in self._candidates.nodes:
+                yield maker
+
+    def _refusal(self, node: ir.Node) -> Reason | None:
+        """Why a node can't be folded, whatever its size."""
+        for output in node.outputs:
+            kind = self._facts.of(output).kind
+            if kind is not Kind.TENSOR and (output.uses() or output.is_graph_output()):
+                return Reason("its result is a constant {}, which no initializer holds", kind.value)
+        if self._quantized is not None and self._quantized.holds(node):
+            readers = (reader for output in node.outputs for reader in self._candidates.readers(output))
+            if any(self._is_outside(reader) for reader in readers):
+                return Reason("it is, or is made of, a quantized weight, which stays as it is")
+        return None
+
+    # Bytes -----------------------------------------------------------------------------------------------------------
+
+    def _find_cheapest(self) -> None:
+        """For each candidate's results, the least bytes that the file must hold so that they can be made."""
+        for node in self._candidates.nodes:
+            price = self._price_of_inputs(node)
+            for output in node.outputs:
+                size = size_of(output, self._facts)
+                self._cheapest[output] = price if size is None else min(price, size)
+
+    def _price_of_inputs(self, node: ir.Node) -> int:
+        total = 0
+        for value in reads_of(node):
+            if value in self._cheapest:
+                total += self._cheapest[value]
+            elif not self._is_read_outside(value):
+                total += _stored_size(value, self._facts)
+        return total
+
+    def _growth(self, node: ir.Node) -> int:
+        """By how much the file grows if the results of a node are stored. A size that is not known counts nothing yet."""
+        stored = sum(size_of(output, self._facts) or 0 for output in node.outputs if output.uses() or output.is_graph_output())
+        return stored - self._price_of_inputs(node)
+
+    def _make_it_fit(self, folds: dict[ir.Node, int]) -> int:
+        """Gives up folds, the largest first, until what they add and free together is within the budget.
+
+        What two folds share was counted as freed by each.
+        """
+        while True:
+            net = self._net(folds)
+            largest = max(folds, key=lambda node: (folds[node], self._position[node]), default=None)
+            if largest is None or self._budget.fits(net):
+                return net
+            self._stays[largest] = _too_big(folds.pop(largest))
+
+    def _net(self, folds: dict[ir.Node, int]) -> int:
+        """The bytes that folds add minus those that nothing reads any more."""
+        added = 0
+        gone: set[ir.Node] = set()
+        freed: dict[ir.Value, None] = {}
+        for node in reversed(self._candidates.nodes):
+            if node in folds:
+                added += sum(
+                    size_of(output, self._facts) or 0 for output in node.outputs if output.uses() or output.is_graph_output()
+                )
+            elif node in self._stays or any(
+                output.is_graph_output() or any(reader not in gone for reader in self._candidates.readers(output))
+                for output in node.outputs
+            ):
+                continue
+            gone.add(node)
+            freed.update(dict.fromkeys(value for value in reads_of(node) if is_source(value, self._facts)))
+        return added - sum(
+            _stored_size(value, self._facts)
+            for value in freed
+            if not value.is_graph_output() and all(reader in gone for reader in self._candidates.readers(value))
+        )
+
+
+def _stored_size(value: ir.Value, facts: Facts) -> int:
+    """The bytes that a source takes in the file."""
+    tensor = facts.of(value).constant
+    return 0 if tensor is None else tensor.nbytes
+
+
+def _too_big(growth: int) -> Reason:
+    return Reason("the file would grow by {} bytes, which is beyond what is left of the budget", growth)

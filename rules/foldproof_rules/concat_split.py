@@ -1,0 +1,157 @@
+"""Rules about Concat and Split: joined, nested, and taking each other back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import onnx_ir as ir
+
+from foldproof.facts import Facts
+from foldproof.rewriting import Forward, Outcome, Reason, Replace, rule
+
+from foldproof_rules._moves import attribute, axes_in, has_reference, is_private, maker_of, size_of
+from foldproof_rules.slicing import Cut, cuts_of, sliced
+
+
+def concat_axis(node: ir.Node, facts: Facts) -> int | None:
+    """The axis of a Concat counted from the front; None where it is not known. Only Concat-1 has a default."""
+    axis, rank = attribute(node, "axis", 1), facts.of(node.outputs[0]).rank
+    axes = None if axis is None else axes_in((axis,), rank)
+    return None if axes is None or has_reference(node) else axes[0]
+
+
+@rule("Concat", exact=True, benefit=3, level=1)
+def nested_concat(node: ir.Node, facts: Facts) -> Outcome:
+    """Concat(a, Concat(b, c), d) = Concat(a, b, c, d) on one axis, where the inner one is read by nothing else."""
+    axis = concat_axis(node, facts)
+    inputs: list[ir.Value | None] = []
+    for value in node.inputs:
+        inner = maker_of(value, "Concat")
+        same = inner is not None and axis is not None and concat_axis(inner, facts) == axis
+        if inner is not None and same and is_private(value, node) and node.inputs.count(value) == 1:
+            inputs.extend(inner.inputs)
+        else:
+            inputs.append(value)
+    if len(inputs) == len(node.inputs) and not any(maker_of(value, "Concat") for value in node.inputs):
+        return None
+    if inputs == list(node.inputs):
+        return Reason("what it joins is joined on another axis, or read elsewhere too")
+    return Replace(lambda op: op.Concat(*inputs, axis=axis))
+
+
+@rule("Concat", exact=True, benefit=2, level=1)
+def concat_of_empty(node: ir.Node, facts: Facts) -> Outcome:
+    """Concat(a, e, b) = Concat(a, b), where the dim of e on the axis is proven to be 0."""
+    axis, rank = concat_axis(node, facts), facts.of(node.outputs[0]).rank
+    if axis is None or len(node.inputs) < 2:
+        return None
+    shapes = [facts.shape(value) for value in node.inputs]
+    if any(shape is None or len(shape) != rank for shape in shapes):
+        return Reason("the shape of an input is not known")
+    kept = [v for v, shape in zip(node.inputs, shapes, strict=True) if shape is not None and shape[axis] != 0]
+    if len(kept) == len(node.inputs):
+        return Reason("no input is proven to be empty")
+    if not kept:  # all are: one of them is the result
+        kept = [node.inputs[0]]
+    if len(kept) == 1 and kept[0] is not None:
+        return Forward(kept[0])
+    return Replace(lambda op: op.Concat(*kept, axis=axis))
+
+
+@rule("Concat", exact=True, benefit=2, level=1)
+def concat_of_split(node: ir.Node, facts: Facts) -> Outcome:
+    """Concat(a, Split(x).0, Split(x).1, ..., b) = Concat(a, x, b), where all parts follow in order, on one axis."""
+    axis = concat_axis(node, facts)
+    inputs: list[ir.Value] = []
+    index = 0
+    while index < len(node.inputs):
+        value = node.inputs[index]
+        if value is None:
+            return None
+        split = maker_of(value, "Split")
+        count = 0 if split is None else len(split.outputs)
+        whole = split is not None and list(node.inputs[index : index + count]) == list(split.outputs)
+        if split is not None and whole and axis is not None and split.inputs[0] is not None:
+            axes = axes_in((attribute(split, "axis", 0),), facts.of(split.inputs[0]).rank)
+            if axes == (axis,):
+                inputs.append(split.inputs[0])
+                index += count
+                continue
+        inputs.append(value)
+        index += 1
+    if len(inputs) == len(node.inputs):
+        return None
+    return Forward(inputs[0]) if len(inputs) == 1 else Replace(lambda op: op.Concat(*inputs, axis=axis))
+
+
+@rule("Concat", exact=True, benefit=2, level=1)
+def concat_of_slices(node: ir.Node, facts: Facts) -> Outcome:
+    """Concat(x[a:b], x[b:c]) = x[a:c], on the axis of both; x itself where that is all of it.
+
+    Bounds from the front follow on each other if a <= b <= c. One from the end does where a is the very beginning, and
+    where c is the end or counts from there too: then it holds whatever the dim is.
+    """
+    axis = concat_axis(node, facts)
+    if axis is None or len(node.inputs) < 2:
+        return None
+    pieces: list[tuple[ir.Value | None, Cut | None]] = []
+    for value in node.inputs:
+        source, cut = _slice_of(value, axis, facts)
+        if pieces and cut is not None and source is pieces[-1][0]:
+            both = _joined(pieces[-1][1], cut)
+            if both is not None:
+                pieces[-1] = source, both
+                continue
+        pieces.append((source, cut) if cut is not None else (value, None))
+    if len(pieces) == len(node.inputs):
+        return None
+    version = facts.opset_version(node)
+
+    def build(op: Any) -> Any:
+        parts = [
+            value if cut is None or (cut.start == 0 and cut.is_to_the_end) else sliced(op, value, [cut], version)
+            for value, cut in pieces
+        ]
+        return parts[0] if len(parts) == 1 else op.Concat(*parts, axis=axis)
+
+    pure = [cut for _, cut in pieces if cut is not None and not (cut.start == 0 and cut.is_to_the_end)]
+    dying = sum(is_private(value, node) for value in node.inputs if _slice_of(value, axis, facts)[1] is not None)
+    if len(pure) - dying - (len(pieces) == 1) >= 0:
+        return Reason("the Slices that it joins are read elsewhere too")
+    return Replace(build)
+
+
+def _slice_of(value: ir.Value | None, axis: int, facts: Facts) -> tuple[ir.Value | None, Cut | None]:
+    """What a value is a slice of, along one axis, in steps of 1."""
+    maker = maker_of(value, "Slice")
+    cuts = None if maker is None else cuts_of(maker, facts)
+    if maker is None or cuts is None or len(cuts) != 1 or cuts[0].axis != axis or cuts[0].step != 1:
+        return value, None
+    return maker.inputs[0], cuts[0]
+
+
+def _joined(first: Cut | None, second: Cut) -> Cut | None:
+    """The cut of two that follow on each other, whatever the dim is; None where they may not."""
+    if first is None or first.end != second.start:
+        return None
+    middle = second.start
+    begins = first.start == 0 or (0 <= first.start <= middle) or (first.start < 0 and first.start <= middle < 0)
+    ends = second.is_to_the_end or (middle <= second.end and (middle < 0) == (second.end < 0))
+    return Cut(first.axis, first.start, second.end) if begins and ends else None
+
+
+@rule("Split", exact=True, benefit=3, level=1)
+def split_of_concat(node: ir.Node, facts: Facts) -> Outcome:
+    """Split(Concat(a, b, ...)) = a, b, ..., where it splits where they were joined."""
+    inner = maker_of(node.inputs[0], "Concat")
+    if inner is None or has_reference(node):
+        return None
+    axis = concat_axis(inner, facts)
+    axes = axes_in((attribute(node, "axis", 0),), facts.of(node.inputs[0]).rank)
+    if axis is None or axes != (axis,) or len(node.outputs) != len(inner.inputs):
+        return Reason("it splits another axis, or into more or fewer parts")
+    for value, output in zip(inner.inputs, node.outputs, strict=True):
+        before, after = size_of(value, axis, facts), size_of(output, axis, facts)
+        if before is None or before != after:
+            return Reason("a part has the size {}, where {} was joined", after, before)
+    return Forward(*inner.inputs)

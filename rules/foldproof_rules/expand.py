@@ -1,0 +1,101 @@
+"""Rules about `Expand`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import onnx_ir as ir
+
+from foldproof.facts import DimLike, Facts
+from foldproof.rewriting import Outcome, Reason, Replace, rule
+from foldproof_rules._operands import is_private, maker_of
+
+_BROADCASTING = (
+    *("Add", "Sub", "Mul", "Div", "Pow", "Mod", "Max", "Min", "Mean", "Sum", "Where", "And", "Or", "Xor", "Equal"),
+    *("Less", "Greater", "LessOrEqual", "GreaterOrEqual", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitShift"),
+)
+"""Operators that broadcast all their inputs, from opset 8 on."""
+
+
+@rule(*_BROADCASTING, exact=True)
+def operand_expanded_for_nothing(node: ir.Node, facts: Facts) -> Outcome:
+    """f(Expand(x, s), y) = f(x, y), where each dim that Expand enlarges is proven to be that of y.
+
+    f broadcasts x by itself. The Expand has to go: each node that reads it must do without.
+    """
+    for index, value in enumerate(node.inputs):
+        maker = maker_of(value, "Expand")
+        if maker is None or value is None:
+            continue
+        if value.is_graph_output() or not all(_does_without(use.node, use.idx, facts) for use in value.uses()):
+            return Reason("what is expanded is needed in full")
+        inputs = [*node.inputs]
+        inputs[index] = maker.inputs[0]
+        attributes = {name: attribute.value for name, attribute in node.attributes.items()}
+        return Replace(lambda op: op.node(node.op_type, *inputs, **attributes))  # noqa: B023  it is built at once
+    return None
+
+
+def _does_without(node: ir.Node, index: int, facts: Facts) -> bool:
+    """Whether a node gives the same result where an input is what it was expanded from."""
+    if node.domain or node.op_type not in _BROADCASTING or facts.opset_version(node) < 8:
+        return False
+    value = node.inputs[index]
+    maker = maker_of(value, "Expand")
+    if maker is None or any(attribute.is_ref() for attribute in node.attributes.values()):
+        return False
+    before, after = facts.shape(maker.inputs[0]), facts.shape(value)
+    others = [facts.shape(other) for k, other in enumerate(node.inputs) if k != index]
+    if before is None or after is None or None in others:
+        return False
+    return all(
+        _dim(before, axis) == dim or any(_dim(other, axis) == dim for other in others if other is not None)
+        for axis, dim in ((k - len(after), dim) for k, dim in enumerate(after))
+    ) and len(after) <= max(len(shape) for shape in (before, *others) if shape is not None)
+
+
+def _dim(shape: Sequence[DimLike], axis: int) -> DimLike:
+    """A dim counted from the last axis, 1 before the first one."""
+    return shape[axis] if -axis <= len(shape) else 1
+
+
+@rule("Expand", exact=True, level=1)
+def expand_target(node: ir.Node, facts: Facts) -> Outcome:
+    """Expand(x, s) = Expand(x, c), where each dim of the result is an integer, or that of x.
+
+    c has 1 for a dim that x has already.
+    """
+    if facts.of(node.inputs[1]).ints is not None:
+        return None
+    before, after = facts.shape(node.inputs[0]), facts.shape(node.outputs[0])
+    if before is None or after is None:
+        return Reason("its shape is unknown")
+    target = []
+    for axis, dim in ((k - len(after), dim) for k, dim in enumerate(after)):
+        if _dim(before, axis) == dim:
+            target.append(1)
+        elif isinstance(dim, int):
+            target.append(dim)
+        else:
+            return Reason("its dim {} is not one of its input", dim)
+    source = node.inputs[0]
+    return Replace(lambda op: op.Expand(source, op.constant(np.array(target, np.int64))))
+
+
+@rule("Expand", exact=True)
+def expand_of_expand(node: ir.Node, facts: Facts) -> Outcome:
+    """Expand(Expand(x, a), b) = Expand(x, b), where each dim of the result is one of b, or of x."""
+    inner = maker_of(node.inputs[0], "Expand")
+    if inner is None:
+        return None
+    source, target = inner.inputs[0], node.inputs[1]
+    before, after, wanted = facts.shape(source), facts.shape(node.outputs[0]), facts.of(target).dims
+    if before is None or after is None or wanted is None or len(after) > max(len(before), len(wanted)):
+        return Reason("its shape, or what it is expanded to, is unknown")
+    for axis, dim in ((k - len(after), dim) for k, dim in enumerate(after)):
+        if _dim(before, axis) != dim and _dim(wanted, axis) != dim:
+            return Reason("its dim {} comes from the inner Expand", dim)
+    if not is_private(inner.outputs[0]):
+        return Reason("the value between is read elsewhere")
+    return Replace(lambda op: op.Expand(source, target))

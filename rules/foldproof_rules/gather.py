@@ -1,0 +1,186 @@
+"""Rules about Gather, GatherElements and GatherND with indices that are known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from foldproof.facts import Facts
+from foldproof.rewriting import Forward, Outcome, Reason, Replace, rule
+
+from foldproof_rules._moves import attribute, axes_in, has_reference, input_of, int64s, ints_of, is_private, maker_of, size_of
+from foldproof_rules.slicing import cuts_of
+
+
+def axis_of(node: ir.Node, facts: Facts) -> int | None:
+    """The axis of a Gather counted from the front; None where it is not known."""
+    axes = axes_in((attribute(node, "axis", 0),), facts.of(node.inputs[0]).rank)
+    return None if axes is None or has_reference(node) else axes[0]
+
+
+def _known(value: ir.Value | None, facts: Facts) -> np.ndarray[Any, Any] | None:
+    """Constant indices of at most one dim."""
+    fact = facts.of(value)
+    if fact.ints is None or fact.rank is None or fact.rank > 1:
+        return None
+    return int64s(fact.ints) if fact.rank else int64s(fact.ints)[0]
+
+
+@rule("Gather", exact=True, benefit=3, level=1)
+def gather_all(node: ir.Node, facts: Facts) -> Outcome:
+    """Gather(x, [0, 1, ..., n-1], axis) = x, where the dim is proven to be n."""
+    axis, indices, shape = axis_of(node, facts), _known(input_of(node, 1), facts), facts.shape(node.inputs[0])
+    source = node.inputs[0]
+    if axis is None or indices is None or shape is None or indices.ndim != 1 or source is None:
+        return None
+    dim = shape[axis]
+    if not isinstance(dim, int) or dim != len(indices):
+        return Reason("it takes {} of {}", len(indices), dim)
+    in_order = all(int(index) in (place, place - dim) for place, index in enumerate(indices))
+    return Forward(source) if in_order else Reason("it takes them in another order")
+
+
+@rule("Gather", exact=True, benefit=2, level=1)
+def gather_of_gather(node: ir.Node, facts: Facts) -> Outcome:
+    """Gather(Gather(x, i, a), j, a) = Gather(x, i[j], a), for constant i of one dim and constant j."""
+    inner = maker_of(node.inputs[0], "Gather")
+    if inner is None:
+        return None
+    axis, before = axis_of(node, facts), axis_of(inner, facts)
+    first, second = _known(input_of(inner, 1), facts), _known(input_of(node, 1), facts)
+    if axis is None or axis != before or first is None or second is None or first.ndim != 1:
+        return Reason("its indices, or those of what it reads, are not known, or of another axis")
+    if any(not -len(first) <= int(index) < len(first) for index in second.reshape(-1)):
+        return Reason("an index is out of range")
+    source, indices = inner.inputs[0], first[second]
+    return Replace(lambda op: op.Gather(source, op.constant(indices), axis=axis))
+
+
+@rule("Gather", exact=True, benefit=2, level=1)
+def gather_of_slice(node: ir.Node, facts: Facts) -> Outcome:
+    """Gather(Slice(x, [s], [e], [a], [t]), j, a) = Gather(x, s + t*j, a), for constants j >= 0, s >= 0 and t > 0.
+
+    Gather fails on an index that the Slice does not have; then the result need not fail.
+    """
+    inner, axis = maker_of(node.inputs[0], "Slice"), axis_of(node, facts)
+    indices = _known(input_of(node, 1), facts)
+    cuts = None if inner is None else cuts_of(inner, facts)
+    if inner is None or axis is None:
+        return None
+    if cuts is None or len(cuts) != 1 or cuts[0].axis != axis or cuts[0].step < 0 or indices is None:
+        return Reason("what the Slice takes, or the indices, are not known, or of another axis")
+    cut = cuts[0]
+    if bool((indices >= 0).all()) and cut.start >= 0:
+        moved = cut.start + cut.step * indices
+    elif bool((indices < 0).all()) and cut.is_to_the_end and cut.step == 1:
+        moved = indices
+    else:
+        return Reason("it counts from the end")
+    source = inner.inputs[0]
+    return Replace(lambda op: op.Gather(source, op.constant(np.asarray(moved, np.int64)), axis=axis))
+
+
+@rule("Gather", exact=True, benefit=2, level=1)
+def gather_of_unsqueeze(node: ir.Node, facts: Facts) -> Outcome:
+    """Gather(Unsqueeze(x, [a]), 0, a) = x."""
+    inner, axis = maker_of(node.inputs[0], "Unsqueeze"), axis_of(node, facts)
+    if inner is None or axis is None:
+        return None
+    indices = _known(input_of(node, 1), facts)
+    axes = axes_in(ints_of(inner, facts, "axes", 1), facts.of(node.inputs[0]).rank)
+    source = inner.inputs[0]
+    if indices is None or indices.ndim or int(indices) not in (0, -1) or axes != (axis,) or source is None:
+        return Reason("it does not take the only slice of the new dim")
+    return Forward(source)
+
+
+@rule("Gather", exact=True, benefit=2, level=1)
+def gather_of_concat(node: ir.Node, facts: Facts) -> Outcome:
+    """Gather(Concat(a, b, ...), i, axis) = Gather(a, i', axis), where the constant i is of one input, on its axis."""
+    inner, axis = maker_of(node.inputs[0], "Concat"), axis_of(node, facts)
+    indices = _known(input_of(node, 1), facts)
+    if inner is None or axis is None or indices is None or not indices.size:
+        return None
+    if axes_in((attribute(inner, "axis", 1),), facts.of(node.inputs[0]).rank) != (axis,):
+        return Reason("it was joined on another axis")
+    dim = size_of(node.inputs[0], axis, facts)
+    if bool((indices < 0).any()):
+        if not isinstance(dim, int):
+            return Reason("it counts from an end that is not known")
+        indices = np.where(indices < 0, indices + dim, indices)
+    at = 0
+    for value in inner.inputs:
+        size = size_of(value, axis, facts)
+        if not isinstance(size, int):
+            break
+        if bool(((indices >= at) & (indices < at + size)).all()):
+            moved = np.asarray(indices - at, np.int64)
+            return Replace(lambda op: op.Gather(value, op.constant(moved), axis=axis))  # noqa: B023  it returns here
+        at += size
+    return Reason("its indices are not proven to be of one input")
+
+
+@rule("Unsqueeze", exact=True, level=1)
+def unsqueeze_of_gather(node: ir.Node, facts: Facts) -> Outcome:
+    """Unsqueeze(Gather(x, i, a), [a]) = Gather(x, [i], a), for a constant i, where nothing else reads the Gather."""
+    inner = maker_of(node.inputs[0], "Gather")
+    if inner is None or has_reference(node) or not is_private(node.inputs[0], node):
+        return None
+    axis, indices = axis_of(inner, facts), _known(input_of(inner, 1), facts)
+    axes = axes_in(ints_of(node, facts, "axes", 1), facts.of(node.outputs[0]).rank)
+    if axis is None or indices is None or indices.ndim or axes != (axis,):
+        return Reason("the new dim is not the one that a scalar index took away")
+    source = inner.inputs[0]
+    return Replace(lambda op: op.Gather(source, op.constant(indices.reshape(1)), axis=axis))
+
+
+@rule("Squeeze", exact=True, level=1)
+def squeeze_of_gather(node: ir.Node, facts: Facts) -> Outcome:
+    """Squeeze(Gather(x, [i], a), [a]) = Gather(x, i, a), for a constant i, where nothing else reads the Gather."""
+    inner = maker_of(node.inputs[0], "Gather")
+    if inner is None or has_reference(node) or not is_private(node.inputs[0], node):
+        return None
+    axis, indices = axis_of(inner, facts), _known(input_of(inner, 1), facts)
+    axes = axes_in(ints_of(node, facts, "axes", 1), facts.of(node.inputs[0]).rank)
+    if axis is None or indices is None or indices.shape != (1,) or axes != (axis,):
+        return Reason("it does not drop the dim of one constant index")
+    source = inner.inputs[0]
+    return Replace(lambda op: op.Gather(source, op.constant(indices[0]), axis=axis))
+
+
+@rule("Gather", exact=True, level=1)
+def gather_of_shape(node: ir.Node, facts: Facts) -> Outcome:
+    """Gather(Shape(x), [i, i+1, ...]) = Shape(x, start=i, end=...), from opset 15 on."""
+    inner, indices = maker_of(node.inputs[0], "Shape"), _known(input_of(node, 1), facts)
+    if inner is None or indices is None or indices.ndim != 1 or not indices.size or facts.opset_version(node) < 15:
+        return None
+    rank = facts.of(inner.inputs[0]).rank
+    if rank is None or inner.attributes:
+        return Reason("the rank is not known")
+    places: Sequence[int] = [int(index) + (rank if index < 0 else 0) for index in indices]
+    start, end = places[0], places[-1] + 1
+    if list(places) != list(range(start, end)) or start < 0 or end > rank:
+        return Reason("it takes dims that do not follow on each other")
+    source = inner.inputs[0]
+    bounds = ({"start": start} if start else {}) | ({"end": end} if end < rank else {})
+    return Replace(lambda op: op.Shape(source, **bounds))
+
+
+@rule("GatherND", exact=True)
+def gather_nd_of_rows(node: ir.Node, facts: Facts) -> Outcome:
+    """GatherND(x, Unsqueeze(i, [-1])) = Gather(x, i, 0): indices of one number each take rows.
+
+    Both count negative indices from the end. GatherND is there from opset 11 on, as Gather with negative indices is.
+    """
+    inner = maker_of(input_of(node, 1), "Unsqueeze")
+    if inner is None or attribute(node, "batch_dims", 0) != 0:
+        return None
+    rank = facts.of(node.inputs[1]).rank
+    given = ints_of(inner, facts, "axes", 1)
+    if given is None or len(given) != 1 or (given != (-1,) and (rank is None or axes_in(given, rank) != (rank - 1,))):
+        return Reason("its indices may have more than one number each")
+    source, indices = node.inputs[0], inner.inputs[0]
+    return Replace(lambda op: op.Gather(source, indices, axis=0))

@@ -1,0 +1,170 @@
+"""Rules that recognize `LayerNormalization` and `RMSNormalization`, and that give normalizations their parameters."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx_ir as ir
+
+from foldproof.facts import Facts
+from foldproof.rewriting import Outcome, Reason, Replace, rule
+from foldproof.rewriting.builder import Builder
+from foldproof_rules._patterns import maker_of, number_beside, orders, reads_only, reduced_axes
+from foldproof_rules._weights import again, input_of, is_private, single
+
+RUNTIME_TYPES = frozenset({ir.DataType.FLOAT, ir.DataType.DOUBLE})
+"""The types of which onnxruntime 1.32 runs these normalizations on the CPU as it ran what they replace."""
+
+
+def _quotient(node: ir.Node, facts: Facts) -> tuple[ir.Value, ir.Value, list[ir.Node]] | None:
+    """The numerator n, the radicand r and the nodes, of n / sqrt(r) in one of its forms."""
+    if node.op_type == "Div":
+        top, bottom = node.inputs
+        root = maker_of(bottom, "Sqrt")
+        return None if root is None or top is None or root.inputs[0] is None else (top, root.inputs[0], [node, root])
+    for top, bottom in orders(node):
+        inverse = maker_of(bottom, "Reciprocal", "Pow", "Div")
+        if inverse is None:
+            continue
+        if inverse.op_type == "Pow":
+            if single(inverse.inputs[1], facts) == -0.5 and inverse.inputs[0] is not None:
+                return top, inverse.inputs[0], [node, inverse]
+            continue
+        if inverse.op_type == "Div" and single(inverse.inputs[0], facts) != 1:
+            continue
+        root = maker_of(inverse.inputs[-1], "Sqrt")
+        if root is not None and root.inputs[0] is not None:
+            return top, root.inputs[0], [node, inverse, root]
+    return None
+
+
+def _mean_square(radicand: ir.Value, facts: Facts) -> tuple[ir.Value, float, tuple[int, ...], list[ir.Node]] | None:
+    """x, epsilon, axes and the nodes, of mean(x * x) + epsilon."""
+    add = maker_of(radicand, "Add")
+    for mean, constant in orders(add):
+        epsilon, reduce = number_beside(mean, constant, facts), maker_of(mean, "ReduceMean")
+        if epsilon is None or reduce is None or add is None or not 0 <= epsilon:
+            continue
+        axes, square = reduced_axes(reduce, facts), maker_of(reduce.inputs[0], "Pow", "Mul")
+        if axes is None or square is None or len(square.inputs) != 2 or square.inputs[0] is None:
+            continue
+        x, other = square.inputs
+        is_square = other is x if square.op_type == "Mul" else number_beside(x, other, facts) == 2 if other else False
+        if is_square:
+            return x, epsilon, axes, [add, reduce, square]
+    return None
+
+
+def _normalized(node: ir.Node, facts: Facts) -> tuple[ir.Value, float, tuple[int, ...], list[ir.Node]] | Reason | None:
+    """What a node divides by the root of its mean square, with epsilon, the axes and the nodes."""
+    quotient = _quotient(node, facts)
+    found = None if quotient is None else _mean_square(quotient[1], facts)
+    if quotient is None or found is None or found[0] is not quotient[0]:
+        return None
+    x, epsilon, axes, nodes = found
+    nodes = [*quotient[2], *nodes]
+    if not all(reads_only(each.outputs[0], nodes) for each in nodes[1:]):
+        return Reason("a value inside the pattern is read elsewhere")
+    return x, epsilon, axes, nodes
+
+
+def _last_dims(x: ir.Value, axes: tuple[int, ...], facts: Facts) -> tuple[int, ...] | Reason:
+    """The dims of the given axes, if these are the last ones and each is known."""
+    fact = facts.of(x)
+    if fact.dtype not in RUNTIME_TYPES:
+        return Reason("the runtime has no such normalization of its type")
+    if fact.shape is None or axes != tuple(range(len(fact.shape) - len(axes), len(fact.shape))):
+        return Reason("it is not taken over the last axes")
+    dims = tuple(dim for dim in fact.shape[axes[0] :] if isinstance(dim, int) and dim > 0)
+    return dims if len(dims) == len(axes) else Reason("the dims that it is taken over are not known")
+
+
+@rule("Div", "Mul", exact=False, benefit=4)
+def layer_normalization(node: ir.Node, facts: Facts) -> Outcome:
+    """Div(x - mean(x), sqrt(var(x) + e)) = LayerNormalization(x, 1, epsilon=e), over the last axes, from opset 17 on.
+
+    var(x) is the mean of the squares of x - mean(x). The scale and the bias that follow are merged by other rules.
+    """
+    found = None if facts.opset_version(node) < 17 else _normalized(node, facts)
+    if found is None or isinstance(found, Reason):
+        return found
+    centered, epsilon, axes, nodes = found
+    subtract = maker_of(centered, "Sub")
+    x, mean = (None, None) if subtract is None else subtract.inputs
+    reduce = maker_of(mean, "ReduceMean")
+    if (
+        subtract is None
+        or reduce is None
+        or x is None
+        or reduce.inputs[0] is not x
+        or reduced_axes(reduce, facts) != axes
+    ):
+        return None
+    if not reads_only(centered, nodes) or not is_private(mean):
+        return Reason("a value inside the pattern is read elsewhere")
+    dims = _last_dims(x, axes, facts)
+    return dims if isinstance(dims, Reason) else _fused("LayerNormalization", x, dims, epsilon, facts)
+
+
+@rule("Div", "Mul", exact=False, benefit=3)
+def rms_normalization(node: ir.Node, facts: Facts) -> Outcome:
+    """Div(x, sqrt(mean(x * x) + e)) = RMSNormalization(x, 1, epsilon=e), over the last axes, from opset 23 on."""
+    found = None if facts.opset_version(node) < 23 else _normalized(node, facts)
+    if found is None or isinstance(found, Reason):
+        return found
+    x, epsilon, axes, _ = found
+    dims = _last_dims(x, axes, facts)
+    return dims if isinstance(dims, Reason) else _fused("RMSNormalization", x, dims, epsilon, facts)
+
+
+def _fused(op_type: str, x: ir.Value, dims: tuple[int, ...], epsilon: float, facts: Facts) -> Replace:
+    dtype = facts.of(x).dtype or ir.DataType.FLOAT
+
+    def build(op: Builder) -> ir.Value:
+        ones = op.constant(np.ones(dims, dtype.numpy()))
+        made = op.node(op_type, x, ones, axis=-len(dims), epsilon=epsilon)
+        assert isinstance(made, ir.Value)
+        return made
+
+    return Replace(build)
+
+
+@rule("Mul", exact=False, benefit=7)
+def scale_of_normalization(node: ir.Node, facts: Facts) -> Outcome:
+    """LayerNormalization(x, 1) * s = LayerNormalization(x, s), where s has the dims of the scale. RMSNormalization alike."""
+    for normalized, scale in orders(node):
+        maker = maker_of(normalized, "LayerNormalization", "RMSNormalization")
+        if maker is None or input_of(maker, 2) is not None:
+            continue
+        fact = facts.of(input_of(maker, 1))
+        if fact.constant is None or facts.shape(scale) != fact.shape or (fact.constant.numpy() != 1).any():
+            continue
+        reason = _kept(maker, normalized)
+        return reason or _with(maker, maker.inputs[0], scale)
+    return None
+
+
+@rule("Add", exact=False, benefit=7)
+def bias_of_normalization(node: ir.Node, facts: Facts) -> Outcome:
+    """LayerNormalization(x, s) + b = LayerNormalization(x, s, b), where b has the dims of the scale."""
+    for normalized, bias in orders(node):
+        maker = maker_of(normalized, "LayerNormalization")
+        if maker is None or input_of(maker, 2) is not None:
+            continue
+        shape = facts.shape(input_of(maker, 1))
+        if shape is None or facts.shape(bias) != shape:
+            continue
+        reason = _kept(maker, normalized)
+        return reason or _with(maker, *maker.inputs[:2], bias)
+    return None
+
+
+def _kept(maker: ir.Node, normalized: ir.Value) -> Reason | None:
+    if not is_private(normalized):
+        return Reason("the normalization is read elsewhere")
+    if any(output.uses() or output.is_graph_output() for output in maker.outputs[1:]):
+        return Reason("the mean of the normalization is read")
+    return None
+
+
+def _with(maker: ir.Node, *inputs: ir.Value | None) -> Replace:
+    return Replace(lambda op: again(op, maker, *inputs))

@@ -1,0 +1,334 @@
+"""Rules about Slice: several at once, in place of Squeeze or Concat, and as one Split."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import onnx_ir as ir
+
+from foldproof.facts import DimLike, Facts
+from foldproof.facts.dim import at_least
+from foldproof.rewriting import Forward, Outcome, Reason, Replace, rule
+from foldproof.rewriting.builder import Builder
+
+from foldproof_rules._moves import (
+    INT64_MAX,
+    TO_THE_END,
+    attribute,
+    axes_in,
+    has_reference,
+    int64s,
+    ints_of,
+    is_given,
+    is_private,
+    maker_of,
+)
+
+MIN_STEPS = 10
+"""The first opset whose Slice has steps, and takes its bounds as inputs."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Cut:
+    """What a Slice does on one axis: [start, end) in steps. Negative bounds count from the end."""
+
+    axis: int
+    start: int
+    end: int
+    step: int = 1
+
+    @property
+    def is_to_the_end(self) -> bool:
+        """Whether it goes to the end of the dim, whatever its size."""
+        return self.end >= TO_THE_END
+
+    def indices(self, dim: int) -> range | None:
+        """The indices that it takes of a dim; None where the specification and runtimes disagree."""
+        if self.step < 0 and (self.start < -dim or self.is_to_the_end):
+            return None
+        return range(*slice(self.start, self.end, self.step).indices(dim))
+
+
+def cuts_of(node: ir.Node, facts: Facts) -> list[Cut] | None:
+    """What a Slice does, axis by axis; None where that is not known."""
+    starts, ends = ints_of(node, facts, "starts", 1), ints_of(node, facts, "ends", 2)
+    if starts is None or ends is None or has_reference(node):
+        return None
+    axes = ints_of(node, facts, "axes", 3) if is_given(node, "axes", 3) else tuple(range(len(starts)))
+    steps = ints_of(node, facts, "steps", 4) if is_given(node, "steps", 4) else (1,) * len(starts)
+    found = axes_in(axes, facts.of(node.inputs[0]).rank)
+    if found is None or steps is None or 0 in steps or not len(starts) == len(ends) == len(found) == len(steps):
+        return None
+    return [Cut(*cut) for cut in zip(found, starts, ends, steps, strict=True)]
+
+
+def sliced(op: Builder, x: ir.Value | None, cuts: Sequence[Cut], version: int) -> Any:
+    """A Slice, whose bounds are attributes before opset 10 and inputs from there on."""
+    cuts = sorted(cuts, key=lambda cut: cut.axis)
+    starts, ends = [min(cut.start, INT64_MAX) for cut in cuts], [min(cut.end, INT64_MAX) for cut in cuts]
+    axes, steps = [cut.axis for cut in cuts], [cut.step for cut in cuts]
+    if version < MIN_STEPS:
+        return op.Slice(x, starts=starts, ends=ends, axes=axes)
+    inputs = [starts, ends, axes, *([steps] if any(step != 1 for step in steps) else [])]
+    return op.Slice(x, *(op.constant(int64s(values)) for values in inputs))
+
+
+@rule("Slice", exact=True, benefit=3, level=1)
+def slice_of_slice(node: ir.Node, facts: Facts) -> Outcome:
+    """Slice(Slice(x, a), b) = Slice(x, c), for constant bounds, where the inner one is read by nothing else.
+
+    On different axes c is both. On one axis, with the dim known: the indices that b takes of those that a takes. With
+    an unknown dim: where both count from the same end, or a starts at a known distance from the front.
+    """
+    inner = maker_of(node.inputs[0], "Slice")
+    if inner is None:
+        return None
+    if not is_private(node.inputs[0], node):
+        return Reason("what it slices is read elsewhere too")
+    first, second = cuts_of(inner, facts), cuts_of(node, facts)
+    if first is None or second is None:
+        return Reason("its bounds, or those of what it slices, are not known")
+    source = inner.inputs[0]
+    shape = facts.shape(source)
+    merged = {cut.axis: cut for cut in first}
+    for cut in second:
+        before = merged.get(cut.axis)
+        both = cut if before is None else _composed(before, cut, None if shape is None else shape[cut.axis])
+        if both is None:
+            return Reason("on axis {} no bounds do what both do", cut.axis)
+        merged[cut.axis] = both
+    version, cuts = facts.opset_version(node), list(merged.values())
+    if version < MIN_STEPS and any(cut.step != 1 for cut in cuts):
+        return Reason("Slice of opset {} has no steps", version)
+    return Replace(lambda op: sliced(op, source, cuts, version))
+
+
+def _composed(first: Cut, second: Cut, dim: DimLike | None) -> Cut | None:
+    """One cut that does what two on one axis do, whatever the dim is within what is known of it."""
+    if isinstance(dim, int):
+        taken = first.indices(dim)
+        then = None if taken is None else second.indices(len(taken))
+        if taken is None or then is None:
+            return None
+        return _cut_of(first.axis, [taken[index] for index in then], dim)
+    if first.step < 1 or second.step < 1 or second.start < 0:
+        return None
+    if first.start < 0 and (first.step > 1 or dim is None or not at_least(dim, -first.start)):
+        return None
+    start = first.start + second.start * first.step
+    if first.start < 0 and start >= 0:
+        return None
+    end = _composed_end(first, second)
+    return None if end is None else Cut(first.axis, start, end, first.step * second.step)
+
+
+def _composed_end(first: Cut, second: Cut) -> int | None:
+    """The end of two cuts whose steps are positive; None where it depends on the dim.
+
+    An end is at a distance from the front (>= 0) or from the end of the dim (< 0): two of one kind can be compared.
+    """
+    if second.is_to_the_end:
+        return first.end
+    if second.end >= 0:
+        if first.start < 0:
+            return first.start + second.end if first.is_to_the_end and first.start + second.end < 0 else None
+        end = first.start + second.end * first.step
+        return min(first.end, end) if first.end >= 0 else None
+    if first.step > 1 or (first.end >= 0 and not first.is_to_the_end):
+        return None
+    return second.end + (0 if first.is_to_the_end else first.end)
+
+
+def _cut_of(axis: int, taken: Sequence[int], dim: int) -> Cut:
+    """The cut that takes some evenly spaced indices of a dim."""
+    if not taken:
+        return Cut(axis, 0, 0)
+    if len(taken) == 1:
+        return Cut(axis, taken[0], taken[0] + 1)
+    step = taken[1] - taken[0]
+    end = taken[-1] + (1 if step > 0 else -1)
+    return Cut(axis, taken[0], end if end >= 0 else -dim - 1, step)
+
+
+@rule("Squeeze", exact=True, level=1)
+def squeeze_of_slice(node: ir.Node, facts: Facts) -> Outcome:
+    """Squeeze(Slice(x, [i], [i+1], [a]), [a]) = Gather(x, i, a), where the Slice is read by nothing else.
+
+    Both fail where x has no such element. Gather takes negative indices from opset 11 on.
+    """
+    inner = maker_of(node.inputs[0], "Slice")
+    if inner is None or not is_private(node.inputs[0], node):
+        return None
+    cuts = cuts_of(inner, facts)
+    given = is_given(node, "axes", 1)
+    axes = axes_in(ints_of(node, facts, "axes", 1), facts.of(node.inputs[0]).rank) if given else None
+    if cuts is None or len(cuts) != 1 or axes != (cuts[0].axis,) or has_reference(node):
+        return Reason("it is not known to take one slice along the axis that it drops")
+    cut, source = cuts[0], inner.inputs[0]
+    follows = cut.is_to_the_end if cut.start == -1 else cut.end == cut.start + 1
+    if not follows or cut.step != 1 or (cut.start < 0 and facts.opset_version(node) < 11):
+        return Reason("it takes more than one element, or one counted from the end")
+    return Replace(lambda op: op.Gather(source, op.constant(int64s([cut.start])[0]), axis=cut.axis))
+
+
+@rule("Slice", exact=True, benefit=2)
+def slices_as_split(node: ir.Node, facts: Facts) -> Outcome:
+    """Slice(x, a), Slice(x, b), ... = Split(x), where together the Slices of x cut an axis of known size into parts.
+
+    The first of the Slices becomes the Split, and the others read its outputs. One pass over x is left of several.
+    """
+    cut, shape = _only_cut(node, facts), facts.shape(node.inputs[0])
+    source = node.inputs[0]
+    if cut is None or shape is None or source is None or has_reference(node):
+        return None
+    dim = shape[cut.axis]
+    if not isinstance(dim, int) or cut.step != 1:
+        return Reason("the size of the dim that it cuts is not known")
+    part = cut.indices(dim)
+    if not part:
+        return Reason("it takes nothing")
+    split = _split_with(part, cut.axis, node, facts)
+    if split is not None:
+        return Forward(split)
+    if facts.opset_version(node) < 2:
+        return Reason("Split of opset 1 does not take all types")
+    others: dict[int, tuple[range, ir.Node]] = {}
+    for use in source.uses():
+        sibling = _only_cut(use.node, facts) if use.node.graph is node.graph and use.idx == 0 else None
+        taken = sibling.indices(dim) if sibling is not None and sibling.axis == cut.axis and sibling.step == 1 else None
+        if taken:
+            others.setdefault(taken.start, (taken, use.node))
+    parts, readers = _partition(others, dim)
+    if len(parts) < 2 or part not in parts:
+        return Reason("no other Slices take the rest of the dim")
+    if not all(reader is node or facts.order.is_ready(node.outputs[0], reader) for reader in readers):
+        return Reason("another Slice of the same value comes first")
+    sizes, version, mine = [len(each) for each in parts], facts.opset_version(node), parts.index(part)
+
+    def build(op: Builder) -> Any:
+        if version < 13:
+            outputs = op.node("Split", source, outputs=len(sizes), axis=cut.axis, split=sizes)
+        else:
+            outputs = op.node("Split", source, op.constant(int64s(sizes)), outputs=len(sizes), axis=cut.axis)
+        return outputs[mine]  # type: ignore[index]
+
+    return Replace(build)
+
+
+def _only_cut(node: ir.Node, facts: Facts) -> Cut | None:
+    """The cut of a Slice that cuts one axis only, in steps of 1."""
+    if node.op_type != "Slice" or node.domain:
+        return None
+    cuts = cuts_of(node, facts)
+    return cuts[0] if cuts is not None and len(cuts) == 1 and cuts[0].step == 1 else None
+
+
+def _partition(parts: dict[int, tuple[range, ir.Node]], dim: int) -> tuple[list[range], list[ir.Node]]:
+    """Parts, by their start, that follow on each other from 0 to the end; empty where some are missing."""
+    ranges: list[range] = []
+    readers: list[ir.Node] = []
+    at = 0
+    while at < dim and at in parts:
+        taken, reader = parts[at]
+        ranges.append(taken)
+        readers.append(reader)
+        at = taken.stop
+    return (ranges, readers) if at == dim else ([], [])
+
+
+def _split_with(part: range, axis: int, node: ir.Node, facts: Facts) -> ir.Value | None:
+    """An output of a Split of the same value, before a Slice, that is the part which the Slice takes."""
+    source = node.inputs[0]
+    for use in () if source is None else source.uses():
+        split = use.node
+        if split.op_type != "Split" or split.domain or use.idx != 0 or has_reference(split):
+            continue
+        where = split_parts(split, facts)
+        if where is None or where[0] != axis or part not in where[1]:
+            continue
+        output = split.outputs[where[1].index(part)]
+        if output.name and facts.order.is_ready(output, node):
+            return output
+    return None
+
+
+def split_parts(split: ir.Node, facts: Facts) -> tuple[int, list[range]] | None:
+    """The axis of a Split and what each output takes of it; None where that is not known."""
+    rank = facts.of(split.inputs[0]).rank
+    axes = axes_in((attribute(split, "axis", 0),), rank)
+    if axes is None or rank is None or has_reference(split):
+        return None
+    ranges: list[range] = []
+    at = 0
+    for output in split.outputs:
+        shape = facts.shape(output)
+        size = None if shape is None or len(shape) != rank else shape[axes[0]]
+        if not isinstance(size, int):
+            return None
+        ranges.append(range(at, at + size))
+        at += size
+    return axes[0], ranges
+
+
+@rule("Split", exact=True)
+def split_for_one(node: ir.Node, facts: Facts) -> Outcome:
+    """Split(x).k = Slice(x), where the other outputs are not read, and no Slice of x could read them."""
+    used = [k for k, output in enumerate(node.outputs) if output.uses() or output.is_graph_output()]
+    if len(used) != 1 or len(node.outputs) < 2:
+        return None
+    where, version = split_parts(node, facts), facts.opset_version(node)
+    if where is None or not where[1][used[0]]:
+        return Reason("the sizes of its parts are not known")
+    axis, ranges = where
+    source, part = node.inputs[0], ranges[used[0]]
+    if source is None:
+        return None
+    total = ranges[-1].stop
+    for use in source.uses():
+        sibling = _only_cut(use.node, facts) if use.idx == 0 else None
+        if sibling is not None and sibling.axis == axis and sibling.indices(total) in ranges:
+            return Reason("a Slice of the same value takes another part")
+    cut, count = Cut(axis, part.start, part.stop), len(node.outputs)
+    return Replace(lambda op: [sliced(op, source, [cut], version) if k == used[0] else None for k in range(count)])
+
+
+@rule("Slice", exact=True, level=1)
+def slice_of_concat(node: ir.Node, facts: Facts) -> Outcome:
+    """Slice(Concat(a, b, ...), [s], [e]) = Slice(a, [s'], [e']), where all that it takes is of one input."""
+    inner = maker_of(node.inputs[0], "Concat")
+    cut = _only_cut(node, facts)
+    if inner is None or cut is None:
+        return None
+    rank = facts.of(node.inputs[0]).rank
+    axes = axes_in((attribute(inner, "axis", 1),), rank)
+    if axes != (cut.axis,) or cut.start < 0:
+        return Reason("it cuts another axis, or counts from the end")
+    at = 0
+    for source in inner.inputs:
+        shape = facts.shape(source)
+        size = None if shape is None or len(shape) != rank else shape[cut.axis]
+        if not isinstance(size, int) or cut.start < at:
+            break
+        if cut.end <= at + size and cut.end > cut.start and source is not None:
+            if cut.start == at and cut.end == at + size:
+                return Forward(source)
+            here, version = Cut(cut.axis, cut.start - at, cut.end - at), facts.opset_version(node)
+            return Replace(lambda op: sliced(op, source, [here], version))  # noqa: B023  it returns here
+        at += size
+    return Reason("what it takes is not proven to be of one input")
+
+
+@rule("Slice", exact=True, level=1)
+def slice_of_shape(node: ir.Node, facts: Facts) -> Outcome:
+    """Slice(Shape(x), [s], [e]) = Shape(x, start=s, end=e), from opset 15 on."""
+    inner, cut = maker_of(node.inputs[0], "Shape"), _only_cut(node, facts)
+    if inner is None or cut is None or inner.attributes or facts.opset_version(node) < 15:
+        return None
+    source = inner.inputs[0]
+    start = {"start": cut.start} if cut.start else {}
+    end = {} if cut.is_to_the_end else {"end": cut.end}
+    return Replace(lambda op: op.Shape(source, **start, **end))
+
+
