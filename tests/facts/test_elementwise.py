@@ -67,7 +67,7 @@ def graph_of(expression: str) -> str:
         ("f = Cast <to = 1> (s) q = Mul(f, fhalf) r = Floor(q) y = Cast <to = 7> (r)", "int64[3] = [?, ?, 3]"),
         ("c = Min(s, two) f = Cast <to = 1> (c) q = Mul(f, fhalf) r = Floor(q) y = Cast <to = 7> (r)",
          "int64[3] = [min(n, 2)//2, min(m, 2)//2, 1]"),
-        ("i = Cast <to = 6> (s) y = Cast <to = 7> (i)", "int64[3] = [?, ?, 6]"),
+        ("i = Cast <to = 6> (s) y = Cast <to = 7> (i)", "int64[3] = [n, m, 6]"),
         ("t = Min(s, two) i = Cast <to = 6> (t) y = Cast <to = 7> (i)", "int64[3] = [min(n, 2), min(m, 2), 2]"),
         ("y = CastLike(s, two)", "int64[3] = [n, m, 6]"),
         ("y = Dropout(s)", None),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import onnx_ir as ir
@@ -18,7 +19,8 @@ from foldproof.facts import transfer as _transfer  # noqa: F401  registers the t
 from foldproof.facts.determinism import is_deterministic
 from foldproof.facts.dim import Dim, DimLike
 from foldproof.facts.equivalents import Equivalents, Order
-from foldproof.facts.fact import UNKNOWN, Basis, Fact, Kind, constant_fact, meet
+from foldproof.facts.fact import UNKNOWN, Basis, Fact, Kind, constant_fact, is_more, meet
+from foldproof.facts.fills import filled
 from foldproof.facts.registry import NodeView, body_inputs_of, transfer_of
 from foldproof.graphs import bodies_of, node_label, operator_name
 
@@ -153,6 +155,34 @@ class Facts:
         """Adds what is proven otherwise, such as the facts of the value that this one replaces."""
         self._known[value] = meet(self.of(value), fact)
 
+    def spread(self, value: ir.Value) -> list[ir.Node]:
+        """Infers again what reads a value of which more became known, and so on as long as that teaches anything.
+
+        Returns:
+            The nodes of whose outputs more is known now.
+        """
+        taught: dict[ir.Node, None] = {}
+        queue = deque(use.node for use in value.uses())
+        while queue:
+            node = queue.popleft()
+            before = [self._known.get(output) for output in node.outputs]
+            if None in before:
+                continue  # it will be inferred when somebody asks
+            self._infer_node(node)
+            learnt = False
+            for output, old in zip(node.outputs, before, strict=True):
+                assert old is not None
+                new = self._known[output] = meet(old, self._known[output])
+                if is_more(new, old):
+                    learnt = True
+                    queue.extend(use.node for use in output.uses())
+                    owner = self.owner(node.graph) if output.is_graph_output() and node.graph is not None else None
+                    if owner is not None:
+                        queue.append(owner)
+            if learnt:
+                taught[node] = None
+        return list(taught)
+
     def assuming(
         self, graph: ir.Graph, inputs: Sequence[Fact], attributes: Mapping[str, ir.Attr] | None = None
     ) -> Facts:
@@ -232,7 +262,7 @@ class Facts:
         for index, output in enumerate(node.outputs):
             fact = (facts[index] if index < len(facts) else None) or UNKNOWN
             dtype = schema_inference.output_dtype(view, index) if fact.dtype is None else fact.dtype
-            self._known[output] = _completed(fact, dtype, basis)
+            self._known[output] = filled(view, _completed(fact, dtype, basis))
 
     def _apply(self, view: NodeView) -> Sequence[Fact | None]:
         node = view.node

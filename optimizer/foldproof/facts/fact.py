@@ -233,10 +233,17 @@ def meet(a: Fact, b: Fact) -> Fact:
     )
 
 
+def is_more(new: Fact, old: Fact) -> bool:
+    """Whether a fact says more of a value than another one that is true of it too, whatever they rest on."""
+    return dataclasses.replace(new, basis=old.basis) != old
+
+
 def _meet_elements(a: tuple[Element, ...] | None, b: tuple[Element, ...] | None) -> tuple[Element, ...] | None:
     if a is None or b is None or len(a) != len(b):
         return b if a is None else a
-    return tuple(y if x is None or (isinstance(x, Dim) and isinstance(y, (int, Fraction))) else x for x, y in zip(a, b, strict=True))
+    return tuple(
+        y if x is None or (isinstance(x, Dim) and isinstance(y, (int, Fraction))) else x for x, y in zip(a, b, strict=True)
+    )
 
 
 def _meet_dims(a: tuple[DimLike, ...], b: tuple[DimLike, ...]) -> tuple[DimLike, ...]:

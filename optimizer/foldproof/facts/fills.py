@@ -6,6 +6,7 @@ Exporters write weights as `ConstantOfShape`, and masks as an `Expand` of a scal
 from __future__ import annotations
 
 import dataclasses
+from fractions import Fraction
 
 from foldproof.facts.fact import Element, Fact, Kind, elements_of
 from foldproof.facts.registry import NodeView, transfer_of
@@ -49,7 +50,7 @@ def filled(view: NodeView, fact: Fact) -> Fact:
         fills = _fills_of(view)
         if fills is not None:
             fill = _computed(view, fact, fills)
-    return fact if fill is None else dataclasses.replace(fact, known_fill=fill)
+    return dataclasses.replace(fact, known_fill=fill) if isinstance(fill, (int, Fraction)) else fact
 
 
 def _of_constant(view: NodeView) -> Element:

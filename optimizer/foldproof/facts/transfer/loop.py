@@ -139,7 +139,7 @@ def _typed(fact: Fact, assumed: Fact) -> Fact:
 
 def _shape_alone(fact: Fact) -> Fact:
     """A fact without its elements."""
-    return dataclasses.replace(fact, known_elements=None, constant=None, items=None)
+    return dataclasses.replace(fact, known_elements=None, known_fill=None, constant=None, items=None)
 
 
 def _type_alone(fact: Fact) -> Fact:
