@@ -55,7 +55,7 @@ def is_near(number: float | None, wanted: float, value: ir.Value, facts: Facts) 
 
 
 def with_number(value: ir.Value | None, op_type: str, facts: Facts) -> Iterator[tuple[ir.Value, float]]:
-    """x and k of a value that nothing else reads, made as x + k or x * k."""
+    """Pairs x and k of a value that nothing else reads, made as x + k or x * k."""
     for x, constant in orders(private_maker(value, op_type)):
         found = number_beside(x, constant, facts)
         if found is not None:
@@ -63,7 +63,7 @@ def with_number(value: ir.Value | None, op_type: str, facts: Facts) -> Iterator[
 
 
 def scaled(value: ir.Value | None, facts: Facts) -> Iterator[tuple[ir.Value, float]]:
-    """x and k of a value that nothing else reads, made as x * k or x / (1 / k)."""
+    """Pairs x and k of a value that nothing else reads, made as x * k or x / (1 / k)."""
     yield from with_number(value, "Mul", facts)
     quotient = private_maker(value, "Div")
     for x, constant in [] if quotient is None else list(orders(quotient))[:1]:

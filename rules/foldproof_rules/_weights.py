@@ -119,10 +119,18 @@ def plain(like: Weights) -> Weights:
     return Weights(like.array, like.shape, like.dtype)
 
 
-def again(op: Builder, node: ir.Node, *inputs: ir.Value | None, **changed: float) -> ir.Value:
-    """The operator of a node with one output, on other inputs, with the same attributes but those that are given."""
+def again(op: Builder, node: ir.Node, *inputs: ir.Value | None, op_type: str | None = None, **changed: Any) -> ir.Value:
+    """The operator of a node with one output, on other inputs, with the same attributes but those that are given.
+
+    Args:
+        op: The builder of the rewrite.
+        node: The node.
+        inputs: What the new node reads.
+        op_type: Another operator, None for the same.
+        changed: The attributes that are given.
+    """
     attributes: dict[str, Any] = {**node.attributes, **changed}
-    made = op.node(node.op_type, *inputs, **attributes)
+    made = op.node(op_type or node.op_type, *inputs, **attributes)
     assert isinstance(made, ir.Value)
     return made
 

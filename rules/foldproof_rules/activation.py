@@ -135,7 +135,7 @@ def _gelu(x: ir.Value, form: str) -> Replace:
 
 
 def _halved_products(node: ir.Node, facts: Facts) -> Iterator[tuple[ir.Value, ir.Value]]:
-    """x and y of x * y / 2, in each way in which the product can be written and read."""
+    """Pairs x and y of x * y / 2, in each way in which the product can be written and read."""
     for left, right in orders(node):
         for inner, half in scaled(left, facts):
             if half == 0.5:

@@ -110,21 +110,22 @@ def batch_normalization_of_affine(node: ir.Node, facts: Facts) -> Outcome:
         change = affine(maker, inner, facts, rank=len(before), axis=1, channels=channels)
         own = affine(node, source, facts, rank=len(before), axis=1, channels=channels)
         scale, bias, mean = (weights(value, facts) for value in node.inputs[1:4])
-        if isinstance(change, Reason) or isinstance(own, Reason):
-            outcome = change if isinstance(change, Reason) else own
+        if isinstance(own, Reason):
+            return own
+        if isinstance(change, Reason):
+            outcome = change
             continue
         if scale is None or bias is None or mean is None or own.shift is None:
             return Reason("its parameters can't be read")
         shift = 0.0 if change.shift is None else change.shift
         new_bias = own.shift + own.factor * (shift + change.factor * mean.full())
-        merged = again_bias(node, inner, scale.full() * change.factor, new_bias, plain(scale), plain(bias))
-        if not isinstance(merged, Reason):
-            return merged
-        outcome = merged
+        outcome = _merged(node, inner, scale.full() * change.factor, new_bias, plain(scale), plain(bias))
+        if not isinstance(outcome, Reason):
+            return outcome
     return outcome
 
 
-def again_bias(node: ir.Node, x: ir.Value, scale: Array, bias: Array, like: Weights, bias_like: Weights) -> Outcome:
+def _merged(node: ir.Node, x: ir.Value, scale: Array, bias: Array, like: Weights, bias_like: Weights) -> Outcome:
     """The normalization of another value with a new scale and bias."""
     reason = loss(scale, like) or loss(bias, bias_like)
     return reason or Replace(

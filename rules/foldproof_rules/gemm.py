@@ -9,6 +9,7 @@ from foldproof.facts import DimLike, Facts
 from foldproof.rewriting import Outcome, Reason, Replace, rule
 from foldproof.rewriting.builder import Builder
 from foldproof_rules._affine import OPERATORS, Affine, affine, sources
+from foldproof_rules._patterns import maker_of
 from foldproof_rules._weights import (
     Array,
     Weights,
@@ -29,12 +30,6 @@ RUNTIME_TYPES = frozenset({ir.DataType.FLOAT, ir.DataType.DOUBLE})
 """The types of which onnxruntime 1.32 runs `Gemm` on the CPU."""
 
 
-def maker_of(value: ir.Value | None, *op_types: str) -> ir.Node | None:
-    """The node that makes a value, if it is of one of the operators."""
-    node = None if value is None else value.producer()
-    return node if node is not None and node.op_type in op_types and not node.domain else None
-
-
 @rule("Add", exact=False, benefit=4)
 def matmul_add(node: ir.Node, facts: Facts) -> Outcome:
     """MatMul(a, b) + c = Gemm(a, b, c), where a and b are matrices and c does not make the sum larger."""
@@ -49,9 +44,12 @@ def matmul_add(node: ir.Node, facts: Facts) -> Outcome:
         if facts.of(maker.inputs[0]).rank != 2 or facts.of(maker.inputs[1]).rank != 2:
             outcome = Reason("its factors are not proven to be matrices")
         if outcome is None:
-            a, b = maker.inputs
-            return Replace(lambda op, a=a, b=b, c=other: op.Gemm(a, b, c))  # type: ignore[misc]
+            return _gemm(*maker.inputs, other)
     return outcome
+
+
+def _gemm(*inputs: ir.Value | None) -> Replace:
+    return Replace(lambda op: op.Gemm(*inputs))
 
 
 @rule("Add", exact=False, benefit=4)
@@ -70,10 +68,8 @@ def add_into_gemm(node: ir.Node, facts: Facts) -> Outcome:
         outcome = _no_bias(product, other, facts)
         if outcome is not None:
             continue
-        if input_of(maker, 2) is None:
-            outcome = _with_bias(maker, other)
-        else:
-            outcome = _sum_of_gemms(maker, other, facts)
+        has_bias = input_of(maker, 2) is not None
+        outcome = _sum_of_gemms(maker, other, facts) if has_bias else _with_bias(maker, other)
         if not isinstance(outcome, Reason):
             return outcome
     return outcome
@@ -313,7 +309,7 @@ def _absorbed(
 
 @rule("MatMul", exact=False, benefit=4)
 def matmul_of_matmul(node: ir.Node, facts: Facts) -> Outcome:
-    """MatMul(MatMul(x, w), w') = MatMul(x, w * w'), where both are constant matrices and the product has no more elements."""
+    """MatMul(MatMul(x, w), w') = MatMul(x, w * w'), where both are constants, and w * w' is no larger."""
     inner = maker_of(node.inputs[0], "MatMul")
     if inner is None or not is_private(node.inputs[0]):
         return None

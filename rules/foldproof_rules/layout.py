@@ -19,7 +19,7 @@ from foldproof_rules.transpose import transposed
 PLAIN = frozenset(
     {
         *("Abs", "Neg", "Relu", "Sign", "Floor", "Ceil", "Sqrt", "Not", "Cast", "IsNaN", "IsInf", "LeakyRelu", "Clip"),
-        *("Add", "Sub", "Mul", "Div", "Max", "Min", "And", "Or", "Xor", "Equal", "Less", "Greater", "LessOrEqual"),
+        *("Add", "Sub", "Mul", "Div", "And", "Or", "Xor", "Equal", "Less", "Greater", "LessOrEqual"),
         *("GreaterOrEqual", "Where", "Concat", "Identity"),
     }
 )
@@ -29,10 +29,11 @@ ROUNDED = frozenset(
     {
         *("Sigmoid", "Tanh", "Erf", "Exp", "Log", "Elu", "Selu", "Softplus", "Softsign", "HardSigmoid", "HardSwish"),
         *("Gelu", "Mish", "Swish", "Reciprocal", "Sin", "Cos", "Pow", "Sum", "Mean", "Round", "Celu"),
-        "ThresholdedRelu",
+        *("ThresholdedRelu", "Max", "Min"),
     }
 )
-"""Operators that compute each element by itself. Runtimes compute some elements by other instructions than the rest."""
+"""Operators that compute each element by itself. Runtimes compute some elements by other instructions than the
+rest: onnxruntime 1.32 takes either of 0.0 and -0.0 for their maximum by where they stand."""
 
 SCALAR_PARAMETERS = frozenset({"Clip"})
 """Operators all of whose inputs but the first are scalars."""
@@ -173,7 +174,7 @@ def _constant(value: ir.Value, reader: ir.Node, perm: Sequence[int], facts: Fact
 
 
 JOINING = (
-    *("Add", "Sub", "Mul", "Div", "Max", "Min", "Sum", "Mean", "Where", "Concat"),
+    *("Add", "Sub", "Mul", "Div", "Sum", "Mean", "Where", "Concat"),
     *("And", "Or", "Equal", "Less", "Greater"),
 )
 """Operators of several tensors that PLAIN names, and Sum and Mean, which add in the order of their inputs."""
@@ -185,6 +186,16 @@ MIN_BROADCASTING = 8
 @rule(*JOINING, exact=True)
 def joined_transposes(node: ir.Node, facts: Facts) -> Outcome:
     """f(Transpose(x, p), Transpose(y, p)) = Transpose(f(x, y), p), where two or more are read by nothing else."""
+    return _joined(node, facts)
+
+
+@rule("Max", "Min", "Pow", exact=False)
+def joined_transposes_rounded(node: ir.Node, facts: Facts) -> Outcome:
+    """f(Transpose(x, p), Transpose(y, p)) = Transpose(f(x, y), p), where f may round by where an element is."""
+    return _joined(node, facts)
+
+
+def _joined(node: ir.Node, facts: Facts) -> Outcome:
     if has_reference(node) or facts.opset_version(node) < MIN_BROADCASTING:
         return None
     values = [value for value in dict.fromkeys(node.inputs) if value is not None and facts.of(value).rank != 0]

@@ -9,7 +9,7 @@ import onnx_ir as ir
 
 from foldproof.facts import Facts
 from foldproof.rewriting import Constant, Forward, Outcome, Reason, Replace, expression_rule, rule
-from foldproof_rules._operands import INTEGERS, is_private, keeps_shape_of, maker_of, splat
+from foldproof_rules._operands import FLOATS, INTEGERS, is_private, keeps_shape_of, maker_of, splat
 
 MAX_STORED = 64
 """A result of more elements is not stored as a constant: the file would grow."""
@@ -99,7 +99,20 @@ def compared_with_itself(node: ir.Node, facts: Facts) -> Outcome:
 
 @rule("Where", exact=True)
 def where_known(node: ir.Node, facts: Facts) -> Outcome:
+    """Where(true, x, y) = x, Where(false, x, y) = y, Where(c, x, x) = x, where the result has that operand's shape.
+
+    For all types but floats: where onnxruntime chooses one, it may give 0.0 for -0.0.
+    """
+    return None if facts.of(node.outputs[0]).dtype in FLOATS else _chosen(node, facts)
+
+
+@rule("Where", exact=False)
+def where_known_of_floats(node: ir.Node, facts: Facts) -> Outcome:
     """Where(true, x, y) = x, Where(false, x, y) = y, Where(c, x, x) = x, where the result has that operand's shape."""
+    return _chosen(node, facts) if facts.of(node.outputs[0]).dtype in FLOATS else None
+
+
+def _chosen(node: ir.Node, facts: Facts) -> Outcome:
     condition, left, right = node.inputs
     if condition is None or left is None or right is None:
         return None
@@ -115,9 +128,12 @@ def where_known(node: ir.Node, facts: Facts) -> Outcome:
     return Forward(chosen)
 
 
-@expression_rule(exact=True, shared=True)
+@expression_rule(exact=False, shared=True)
 class WhereOfNot:
-    """Where(not c, x, y) = Where(c, y, x)."""
+    """Where(Not(c), x, y) = Where(c, y, x).
+
+    Where onnxruntime chooses a float, it may give 0.0 for -0.0, and for other ones on both sides.
+    """
 
     def pattern(op: Any, c: Any, x: Any, y: Any) -> Any:
         return op.Where(op.Not(c), x, y)

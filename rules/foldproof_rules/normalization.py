@@ -42,15 +42,14 @@ def _mean_square(radicand: ir.Value, facts: Facts) -> tuple[ir.Value, float, tup
     add = maker_of(radicand, "Add")
     for mean, constant in orders(add):
         epsilon, reduce = number_beside(mean, constant, facts), maker_of(mean, "ReduceMean")
-        if epsilon is None or reduce is None or add is None or not 0 <= epsilon:
+        if epsilon is None or reduce is None or add is None or epsilon < 0:
             continue
         axes, square = reduced_axes(reduce, facts), maker_of(reduce.inputs[0], "Pow", "Mul")
-        if axes is None or square is None or len(square.inputs) != 2 or square.inputs[0] is None:
+        if axes is None or square is None:
             continue
-        x, other = square.inputs
-        is_square = other is x if square.op_type == "Mul" else number_beside(x, other, facts) == 2 if other else False
-        if is_square:
-            return x, epsilon, axes, [add, reduce, square]
+        for x, other in list(orders(square))[:1]:
+            if other is x if square.op_type == "Mul" else number_beside(x, other, facts) == 2:
+                return x, epsilon, axes, [add, reduce, square]
     return None
 
 
@@ -130,7 +129,10 @@ def _fused(op_type: str, x: ir.Value, dims: tuple[int, ...], epsilon: float, fac
 
 @rule("Mul", exact=False, benefit=7)
 def scale_of_normalization(node: ir.Node, facts: Facts) -> Outcome:
-    """LayerNormalization(x, 1) * s = LayerNormalization(x, s), where s has the dims of the scale. RMSNormalization alike."""
+    """LayerNormalization(x, 1) * s = LayerNormalization(x, s), where s has the dims of the scale.
+
+    RMSNormalization(x, 1) * s = RMSNormalization(x, s) likewise.
+    """
     for normalized, scale in orders(node):
         maker = maker_of(normalized, "LayerNormalization", "RMSNormalization")
         if maker is None or input_of(maker, 2) is not None:

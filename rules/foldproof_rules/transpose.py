@@ -96,9 +96,9 @@ def gemm_of_transpose(node: ir.Node, facts: Facts) -> Outcome:
 
 REDUCTIONS = (
     *("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp"),
-    *("ReduceMean", "ReduceProd", "ReduceSum", "ReduceSumSquare"),
+    *("ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare"),
 )
-"""Reductions whose result depends, by rounding, on the order of the elements."""
+"""Reductions. Their result depends on the order of the elements by rounding, and in onnxruntime 1.32 by where a NaN is."""
 
 
 @rule(*REDUCTIONS, exact=False)
@@ -108,16 +108,6 @@ def reduction_of_transpose(node: ir.Node, facts: Facts) -> Outcome:
     The same for each reduction. Dims of 1 that stay (keepdims) are told apart from the others, so only keepdims=0 can
     do without the Transpose, unless those that stay are in their places already.
     """
-    return _reduced(node, facts)
-
-
-@rule("ReduceMax", "ReduceMin", exact=True)
-def extreme_of_transpose(node: ir.Node, facts: Facts) -> Outcome:
-    """ReduceMax(Transpose(x, p), axes) = ReduceMax(x, p[axes]), where the dims that are left are in order."""
-    return _reduced(node, facts)
-
-
-def _reduced(node: ir.Node, facts: Facts) -> Outcome:
     inner = maker_of(node.inputs[0], "Transpose")
     if inner is None or has_reference(node):
         return None

@@ -18,11 +18,18 @@ SCALES = "s = Constant <value_floats = [1.0, 1.0, 1.0, 1.0]> ()"
         ("r = Constant <value_float = 0.0> () t = Constant <value = bool {1}> () a = Dropout(x, r, t) y = Neg(a)", 13),
         ("a, m = Dropout <ratio = 0.3> (x) y = Neg(a)", 10),
         ("a = Dropout <ratio = 0.3> (x) y = Neg(a)", 7),
-        ("a = Dropout <is_test = 1, ratio = 0.3> (x) y = Neg(a)", 6),
     ],
 )
 def test_a_dropout_that_drops_nothing_goes(body: str, opset: int) -> None:
     assert_becomes(f"g (float[N,3] x) => (float[N,3] y) {{ {body} }}", {"Neg": 1}, "dropout_without_drop", opset=opset)
+
+
+def test_a_dropout_of_the_first_versions_tells_by_an_attribute() -> None:
+    # Neither onnxruntime nor the reference evaluator has them: the specification says that output and input are the same.
+    for is_test, left in ((1, {"Neg": 1}), (0, {"Neg": 1, "Dropout": 1})):
+        body = f"g (float[N,3] x) => (float[N,3] y) {{ a = Dropout <is_test = {is_test}> (x) y = Neg(a) }}"
+        model, _ = rewrite(parse(body, opset=6), "dropout_without_drop")
+        assert operators(model) == left
 
 
 def test_the_mask_of_a_dropout_is_true() -> None:
@@ -34,7 +41,7 @@ def test_the_mask_of_a_dropout_is_true() -> None:
 @pytest.mark.parametrize(
     ("body", "opset"),
     [
-        ("r = Constant <value_float = 0.5> () t = Constant <value = bool {1}> () y = Dropout(x, r, t)", 13),
+        ("r = Constant <value_float = 0.5> () on = Constant <value = bool {1}> () y = Dropout(x, r, on)", 13),
         ("r = Constant <value_float = 0.5> () y = Dropout(x, r, t)", 13),
         ("y = Dropout <ratio = 0.5> (x)", 6),
         ("a, m = Dropout(x) b = Cast <to = 1> (m) y = Add(a, b)", 13),
@@ -80,7 +87,7 @@ def test_an_interpolating_resize_by_one_goes_as_tolerant(mode: str) -> None:
     ("nodes", "opset"),
     [
         ("s = Constant <value_floats = [1.0, 1.0, 1.1, 1.0]> () y = Resize(x, , s)", 18),  # keeps the dims all the same
-        (f'{SCALES} y = Resize <coordinate_transformation_mode = "tf_half_pixel_for_nn", nearest_mode = "ceil"> (x, , s)', 11),
+        ('y = Resize <coordinate_transformation_mode = "tf_half_pixel_for_nn", nearest_mode = "ceil"> (x, r, ones)', 11),
         ("z = Constant <value_ints = [1, 2, 4, 6]> () y = Resize(x, , , z)", 18),
         ('z = Constant <value_ints = [4, 3]> () '
          'y = Resize <axes = [2, 3], keep_aspect_ratio_policy = "not_larger"> (x, , , z)', 18),
@@ -89,6 +96,6 @@ def test_an_interpolating_resize_by_one_goes_as_tolerant(mode: str) -> None:
     ],
 )  # fmt: skip
 def test_a_resize_whose_scales_may_differ_from_one_stays(nodes: str, opset: int) -> None:
-    nodes = nodes.replace("(x, , s)", "(x, r, s)") if opset < 13 else nodes
-    body = f"g (float[1,2,4,3] x, float[4] f, float[8] r) => (float[A,B,C,D] y) {{ {nodes} }}"
+    inputs = "float[1,2,4,3] x, float[4] f, float[8] r"
+    body = f"g ({inputs}) => (float[A,B,C,D] y) <float[4] ones = {{1, 1, 1, 1}}> {{ {nodes} }}"
     assert_stays(body, "resize_nearest_by_one", "resize_by_one", opset=opset)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.helpers import initializers, operators, parse, rewrite
+from tests.rules.checking import assert_becomes, assert_stays
 
 
 @pytest.mark.parametrize(
@@ -41,3 +42,42 @@ def test_a_negative_dim_of_an_old_exporter_is_unknown() -> None:
     proto.graph.input[0].type.tensor_type.shape.dim[0].dim_value = -1
     model, _ = rewrite(proto)
     assert operators(model) == {"Shape": 1}
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        "a = Relu(x) b = Exp(a) s = Shape(b)",
+        "a = Cast <to = 7> (x) s = Shape(a)",
+        "a = Add(x, one) b = Softmax(a) s = Shape(b)",
+        "a, m = Dropout(x) s = Shape(a)",
+        "a = Transpose <perm = [1, 0]> (x) b = Neg(a) c = Transpose <perm = [1, 0]> (b) d = Add(c, x) s = Shape(d)",
+    ],
+)
+def test_shape_is_taken_of_the_earliest_value_with_the_same_dims(nodes: str) -> None:
+    body = f"g (float[N,M] x) => (int64[2] s) <float one = {{1}}> {{ {nodes} }}"
+    model = assert_becomes(body, {"Shape": 1}, "shape_of_source")
+    assert list(model.graph.node[0].input) == ["x"]
+
+
+def test_the_selected_dims_stay_the_same() -> None:
+    model = assert_becomes("g (float[N,M] x) => (int64[1] s) { a = Neg(x) s = Shape <start = 1> (a) }", {"Shape": 1}, "shape_of_source")
+    assert [(a.name, a.i) for a in model.graph.node[0].attribute] == [("start", 1)]
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        "a = Transpose <perm = [1, 0]> (x) s = Shape(a)",
+        "a = Add(x, w) s = Shape(a)",  # one of them may be 1
+        "a = Reshape(x, p) s = Shape(a)",
+        "a = Concat <axis = 0> (x, x) s = Shape(a)",
+        "s = Shape(x)",
+    ],
+)
+def test_shape_is_not_moved_to_a_value_with_other_dims(nodes: str) -> None:
+    assert_stays(f"g (float[N,M] x, float[A,B] w, int64[2] p) => (int64[2] s) {{ {nodes} }}", "shape_of_source")
+
+
+def test_shape_is_not_moved_onto_a_type_that_the_runtime_lacks() -> None:
+    assert_stays("g (bfloat16[N] x) => (int64[1] s) { a = Cast <to = 1> (x) s = Shape(a) }", "shape_of_source")

@@ -10,6 +10,7 @@ import onnx_ir as ir
 
 from foldproof.errors import FoldproofError, RuleError
 from foldproof.facts import Facts
+from foldproof.facts.fact import is_more
 from foldproof.graphs import all_graphs, annotated_names, bodies_of, node_label, operator_name
 from foldproof.rewriting.builder import Builder, CannotBuild
 from foldproof.rewriting.conformance import complaint
@@ -221,7 +222,9 @@ class Rewriter:
 
     def _replace(self, output: ir.Value, value: ir.Value, node: ir.Node) -> None:
         """Lets all that reads an output read another value, under the output's name where that is a graph's output."""
-        self._facts.learn(value, self._facts.of(output))
+        before = self._facts.of(output)
+        self._facts.learn(value, before)
+        teaches = is_more(self._facts.of(value), before)
         self._enqueue(use.node for use in output.uses())
         graph = output.graph
         assert graph is not None
@@ -230,6 +233,8 @@ class Rewriter:
                 value = self._under_its_name(output, value, node, graph)
             _declare_as(value, output)
         output.replace_all_uses_with(value, replace_graph_outputs=True)
+        if teaches:
+            self._enqueue(self._facts.spread(value))
 
     def _under_its_name(self, output: ir.Value, value: ir.Value, node: ir.Node, graph: ir.Graph) -> ir.Value:
         """A graph's output keeps its name: the new value takes it, or an Identity hands the value out under it."""

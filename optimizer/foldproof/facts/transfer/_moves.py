@@ -1,7 +1,7 @@
-"""What the operators that move data have in common: their parameters, axes, and the elements they carry along.
+"""What the operators that move data have in common: parameters, axes, and the elements that they carry along.
 
-An operator that only moves elements is run once on the positions of the elements: where each position ends up tells
-where each element does, whatever it is (an integer, an expression, or unknown).
+An operator that only moves elements is run once on the positions of the elements: where each position ends up
+tells where each element does, whatever it is (an integer, an expression, or unknown).
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def static_shape(shape: Sequence[DimLike] | None) -> tuple[int, ...] | None:
 
 
 def is_small(shape: Sequence[DimLike]) -> bool:
-    """Whether the elements of a result are worth tracking: to be asked before an array of that size is made."""
+    """Whether the elements of a result are worth tracking: asked before an array of that size is made."""
     count = static_count(tuple(shape))
     return count is not None and 0 <= count <= MAX_ELEMENTS
 
@@ -128,8 +128,8 @@ def join(facts: Sequence[Fact]) -> tuple[list[Positions], list[Element]] | None:
     """The positions of the elements of several small tensors in one common list, and that list.
 
     Returns:
-        None where a tensor is too large or not static, or where no element of any is known. The positions of a tensor
-        of which no element is known are negative.
+        None where a tensor is too large or not static, or where no element of any is known. The positions of a
+        tensor of which no element is known are negative.
     """
     grids: list[Positions] = []
     pool: list[Element] = []

@@ -1,7 +1,8 @@
 """How many places a window takes on an axis: the spatial dims of convolutions and pools.
 
-The formula divides, and rounds down. Where the window does not fit, it would give 0 or less: there a convolution
-fails, but a pool rounds towards zero in onnxruntime, and gives 1 from an input smaller than its window.
+The formula divides, and rounds down. Where the window does not fit, it would give 0 or less: there a
+convolution fails, but a pool rounds towards zero in onnxruntime, and gives 1 from an input smaller than its
+window.
 """
 
 from __future__ import annotations
@@ -40,14 +41,16 @@ def windows(node: NodeView, kernel: Sequence[DimLike]) -> list[Window | None] | 
         kernel: The kernel's dim on each axis.
 
     Returns:
-        None in place of a window whose kernel is not known; None for all where the attributes don't fit the kernel.
+        None in place of a window whose kernel is not known; None for all where the attributes don't fit it.
     """
     count = len(kernel)
     strides = node.attribute("strides") or (1,) * count
     dilations = node.attribute("dilations") or (1,) * count
     pads = node.attribute("pads") if node.attribute("auto_pad", "NOTSET") == "NOTSET" else None
     pads = pads or (0,) * (2 * count)
-    if not len(strides) == len(dilations) == count or len(pads) != 2 * count or min((*strides, *dilations), default=1) < 1:
+    if not len(strides) == len(dilations) == count or len(pads) != 2 * count:
+        return None
+    if min((*strides, *dilations), default=1) < 1:
         return None
     return [
         Window((size - 1) * dilations[k] + 1, strides[k], pads[k], pads[k + count]) if isinstance(size, int) else None
@@ -80,7 +83,7 @@ def pooled(dim: DimLike, window: Window, *, empty_batch: bool) -> DimLike | None
 
 
 def pooled_up(dim: DimLike, window: Window) -> DimLike:
-    """The places of a pool's window in `ceil_mode`: the last one may reach beyond the end, but must begin before it."""
+    """The places of a pool's window in `ceil_mode`: the last one may reach beyond the end, but begins before it."""
     places = ceil_div(_room(dim, window), window.stride) + 1
     if window.after + window.stride <= window.extent:
         return places  # the last one can't begin in the padding
@@ -98,7 +101,7 @@ def _room(dim: DimLike, window: Window) -> DimLike:
 
 
 def _rounds_up(dim: DimLike, window: Window, *, empty_batch: bool) -> bool:
-    """Whether there may be a dim too small for the window, for which rounding down is not what a pool does."""
+    """Whether the dim may be so small for the window that rounding down is not what a pool does."""
     room = window.before + window.after - window.extent
     first = max(lower_bound(dim) or 0, 0 if empty_batch else 1)
     if -room - first > _MAX_TRIED:

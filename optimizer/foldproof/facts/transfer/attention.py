@@ -17,7 +17,8 @@ def _dim(fact: Fact, axis: int) -> DimLike | None:
 
 def _fact(node: NodeView, output: int, dims: Sequence[DimLike | None], like: Fact) -> Fact:
     """A tensor with a new symbol for each dim that is None."""
-    return tensor_fact(like.dtype, [node.fresh(k, output) if dim is None else dim for k, dim in enumerate(dims)])
+    shape = [node.fresh(axis, output) if dim is None else dim for axis, dim in enumerate(dims)]
+    return tensor_fact(like.dtype, shape)
 
 
 def _per_head(hidden: DimLike | None, heads: int | None) -> DimLike | None:
@@ -26,12 +27,14 @@ def _per_head(hidden: DimLike | None, heads: int | None) -> DimLike | None:
 
 @infers("Attention")
 def attention(node: NodeView) -> list[Fact | None] | None:
-    """Attention-23..25: the output, the keys and values with those of the past, and the product of query and key."""
+    """Attention-23..25: the output, keys and values with those of the past, and the product of query and key."""
     query, key, value, past = node.input(0), node.input(1), node.input(2), node.input(4)
     if query.rank is None:  # not to the schema: its inference gives a scalar for the product
-        states = [tensor_fact(fact.dtype, node.fresh_shape(4, k)) for k, fact in enumerate((key, value, query), 1)
-                  if k < node.output_count]
-        return [tensor_fact(query.dtype), *states]
+        others = list(enumerate((key, value, query), start=1))[: node.output_count - 1]
+        return [
+            tensor_fact(query.dtype),
+            *(tensor_fact(like.dtype, node.fresh_shape(4, output)) for output, like in others),
+        ]
     if query.rank not in (3, 4) or any(fact.rank not in (None, query.rank) for fact in (key, value)):
         return [tensor_fact(query.dtype)]
     batch = _dim(query, 0)
@@ -47,7 +50,9 @@ def attention(node: NodeView) -> list[Fact | None] | None:
             return None
         heads, kv_heads, length = query_heads, shared_heads, _dim(query, 1)
         new = _dim(key, 1) if key.rank else _dim(value, 1)
-        key_size = _per_head(_dim(key, 2), shared_heads) if key.rank else _per_head(_dim(query, 2), query_heads)
+        key_size = _per_head(_dim(query, 2), query_heads)
+        if key.rank:
+            key_size = _per_head(_dim(key, 2), shared_heads)
         value_size = _per_head(_dim(value, 2), shared_heads)
         output = [batch, length, None if value_size is None else value_size * query_heads]
     before = _dim(past, 2) if node.has_input(4) else 0
@@ -79,9 +84,9 @@ def linear_attention(node: NodeView) -> list[Fact | None] | None:
     hidden = None if value_size is None else value_size * query_heads
     facts: list[Fact | None] = [_fact(node, 0, (_dim(query, 0), _dim(query, 1), hidden), query)]
     if node.output_count > 1:
-        state = past.shape if past.rank == 4 and past.shape is not None else (
-            _dim(query, 0), shared_heads, key_size, value_size,
-        )
+        state: Sequence[DimLike | None] = (_dim(query, 0), shared_heads, key_size, value_size)
+        if past.shape is not None and len(past.shape) == 4:
+            state = past.shape
         facts.append(_fact(node, 1, state, past))
     return facts
 

@@ -11,7 +11,7 @@ from foldproof.facts.transfer._windows import Window, convolved, same, windows
 
 
 def _convolution(node: NodeView, data: Fact, weight: Fact) -> Fact | None:
-    """[N, output channels, *places of the kernel], for a weight of [output channels, channels / group, *kernel]."""
+    """[N, output channels, *places of the kernel]; the weight is [output channels, channels / group, *kernel]."""
     rank = data.rank if data.rank is not None else weight.rank
     kernel = _kernel(node, weight, rank)
     if kernel is not None and rank is None:
@@ -63,7 +63,7 @@ def q_linear_conv(node: NodeView) -> Fact | None:
 
 @infers("ConvTranspose")
 def conv_transpose(node: NodeView) -> Fact | None:
-    """ConvTranspose-1..22: [N, output channels / group * group, *spatial dims]; weight [channels, output / group, ...]."""
+    """ConvTranspose-1..22: [N, output channels, *dims]; the weight is [channels, output channels / group, *kernel]."""
     data, weight = node.input(0), node.input(1)
     rank = data.rank if data.rank is not None else weight.rank
     if rank is None:
@@ -102,16 +102,15 @@ def _spread(dim: DimLike, window: Window, extra: int) -> DimLike:
 
 @infers("CausalConvWithState")
 def causal_conv_with_state(node: NodeView) -> list[Fact | None]:
-    """CausalConvWithState-27: the input's shape, and [N, channels, k - 1] for a weight of [channels, 1, k]."""
+    """CausalConvWithState-27: the input's shape, and [N, channels, k - 1]; the weight is [channels, 1, k]."""
     data, weight, past = node.input(0), node.input(1), node.input(3)
     facts: list[Fact | None] = [tensor_fact(data.dtype, data.shape)]
     if node.output_count > 1:
+        state: Sequence[DimLike] = node.fresh_shape(3, 1)
         if past.shape is not None:
-            state: Sequence[DimLike] = past.shape
-        else:
-            known = data.shape is not None and len(data.shape) == 3
-            batch, channels = data.shape[:2] if known and data.shape is not None else (node.fresh(0, 1), node.fresh(1, 1))
+            state = past.shape
+        elif data.shape is not None and len(data.shape) == 3:
             kernel = weight.shape[2] if weight.shape is not None and len(weight.shape) == 3 else None
-            state = (batch, channels, node.fresh(2, 1) if kernel is None else kernel - 1)
+            state = (*data.shape[:2], node.fresh(2, 1) if kernel is None else kernel - 1)
         facts.append(tensor_fact(data.dtype, state))
     return facts

@@ -64,7 +64,7 @@ def gather_elements(node: NodeView) -> Fact | None:
 
 def _along(where: Positions, axis: int, shape: tuple[int, ...]) -> tuple[Positions, ...] | None:
     """The index of each element in a tensor of that shape: its own place, but along the axis as it says."""
-    places = list(np.indices(where.shape, dtype=np.int64))
+    places: list[Positions] = list(np.indices(where.shape, dtype=np.int64))
     places[axis] = where
     inside = all(((place >= -dim) & (place < dim)).all() for place, dim in zip(places, shape, strict=True))
     return tuple(places) if inside else None
@@ -72,7 +72,7 @@ def _along(where: Positions, axis: int, shape: tuple[int, ...]) -> tuple[Positio
 
 @infers("GatherND")
 def gather_nd(node: NodeView) -> Fact | None:
-    """GatherND-11..13: the last dim of the indices is how many axes, after those of the batch, one index names."""
+    """GatherND-11..13: the last dim of the indices is how many axes, behind those of the batch, one names."""
     data, indices = node.input(0), node.input(1)
     batch = node.attribute("batch_dims", 0)
     if data.shape is None or indices.shape is None or not indices.shape:
@@ -126,7 +126,8 @@ def scatter_nd(node: NodeView) -> Fact:
         return tensor_fact(data.dtype, data.shape)
     (grid, new), pool = joined
     depth = where.shape[-1]
-    if depth > grid.ndim or new.shape != where.shape[:-1] + grid.shape[depth:] or not _inside(where, grid.shape):
+    fits = depth <= grid.ndim and new.shape == where.shape[:-1] + grid.shape[depth:]
+    if not fits or not _inside(where, grid.shape):
         return tensor_fact(data.dtype, data.shape)
     places = tuple(np.moveaxis(where, -1, 0))
     if _names_one_twice(places, grid.shape):

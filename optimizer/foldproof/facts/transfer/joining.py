@@ -74,7 +74,8 @@ def split(node: NodeView) -> list[Fact | None] | None:
         shape[axis] = node.fresh(axis, output) if piece is None else piece
         elements = None
         if grid is not None and isinstance(start, int) and isinstance(piece, int):
-            elements = pick(data.elements or (), grid.take(range(start, min(start + piece, grid.shape[axis])), axis))
+            stop = min(start + piece, grid.shape[axis])
+            elements = pick(data.elements or (), grid.take(range(start, stop), axis))
         facts.append(tensor_fact(data.dtype, shape, elements))
         start = None if start is None or piece is None else start + piece
     return facts
@@ -113,8 +114,8 @@ def tile(node: NodeView) -> Fact | None:
     repeats: tuple[Element, ...] | None
     if node.version < 6:
         axis = axis_in(scalar(node.input(2)), len(data.shape))
-        repeats = None if axis is None else tuple(
-            scalar(node.input(1)) if k == axis else 1 for k in range(len(data.shape))
+        repeats = (
+            None if axis is None else tuple(scalar(node.input(1)) if k == axis else 1 for k in range(len(data.shape)))
         )
     else:
         repeats = parameter(node, "repeats", 1)

@@ -9,8 +9,8 @@ from foldproof.facts.transfer._broadcast import merge
 
 
 @infers("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss")
-def loss(node: NodeView) -> list[Fact | None]:
-    """NegativeLogLikelihoodLoss-12..22, SoftmaxCrossEntropyLoss-12..13: a scalar, or without reduction one a label."""
+def loss(node: NodeView) -> list[Fact]:
+    """NegativeLogLikelihoodLoss-12..22, SoftmaxCrossEntropyLoss-12..13: a scalar; unreduced, one for each label."""
     scores, labels = node.input(0), node.input(1)
     shape: tuple[DimLike, ...] | None = ()
     if node.attribute("reduction", "mean") == "none":

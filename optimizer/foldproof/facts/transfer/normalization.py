@@ -12,13 +12,13 @@ from foldproof.facts.transfer._moves import axis_in
 
 @infers("InstanceNormalization", "GroupNormalization", "RMSNormalization", "LRN")
 def normalization(node: NodeView) -> Fact:
-    """InstanceNormalization-1..22, GroupNormalization-18..21, RMSNormalization-23, LRN-1..13: the input's shape."""
+    """InstanceNormalization-1..22, GroupNormalization-18..21, RMSNormalization-23, LRN-1..13: the same shape."""
     return tensor_fact(node.input(0).dtype, node.input(0).shape)
 
 
 @infers("BatchNormalization")
 def batch_normalization(node: NodeView) -> list[Fact | None]:
-    """BatchNormalization-1..15: the input's shape; then, in training, statistics of the shape of those given."""
+    """BatchNormalization-1..15: the input's shape; in training, statistics of the shape of those given."""
     data = node.input(0)
     statistics = merge([node.input(k).shape for k in range(1, 5)])
     if statistics is None and data.shape is not None and len(data.shape) > 1 and node.attribute("spatial", 1):

@@ -68,7 +68,8 @@ def max_unpool(node: NodeView) -> Fact | None:
     if node.has_input(2):
         target = parameter(node, "output_shape", 2)
         wanted = [None] * rank if target is None or len(target) != rank else [natural(dim) for dim in target]
-        return tensor_fact(data.dtype, [node.fresh(k) if dim is None else dim for k, dim in enumerate(wanted)])
+        shape = [node.fresh(axis) if dim is None else dim for axis, dim in enumerate(wanted)]
+        return tensor_fact(data.dtype, shape)
     steps = windows(node, kernel)
     if data.shape is None:
         return tensor_fact(data.dtype, node.fresh_shape(rank))

@@ -9,7 +9,7 @@ from foldproof.facts.registry import NodeView, infers
 
 @infers("RNN", "GRU", "LSTM")
 def recurrent(node: NodeView) -> list[Fact | None] | None:
-    """RNN-1..22, GRU-1..22, LSTM-1..22: the output of each step, the last hidden state, and for LSTM the last cell.
+    """RNN-1..22, GRU-1..22, LSTM-1..22: the output of each step, the last hidden state, and LSTM's last cell.
 
     Layout 0 is [steps, directions, batch, hidden] and [directions, batch, hidden], 1 puts the batch first.
     """

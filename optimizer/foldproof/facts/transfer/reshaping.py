@@ -21,7 +21,7 @@ from foldproof.facts.transfer._moves import (
 
 @infers("Reshape")
 def reshape(node: NodeView) -> Fact:
-    """Reshape-1..25: the target's dims; 0 copies the input's dim (not with `allowzero`), -1 is what is left."""
+    """Reshape-1..25: the target's dims; 0 copies the input's dim (without `allowzero`), -1 is what is left."""
     data = node.input(0)
     target = parameter(node, "shape", 1)
     if target is None:
@@ -50,11 +50,8 @@ def reshaped(
         return dims
     count = product(shape)
     others = product(dim for dim in dims if dim is not None)
-    if -1 in target and not zero_copies and not at_least(others, 1):
-        if len(open_axes) == 1:
-            dims[open_axes[0]] = _left_beside_zeros(shape, [dim for dim in dims if dim is not None])
-        return dims
-    # With -1, the node fails where the other dims have a 0. Otherwise the open dim could be anything then.
+    # With -1, the node fails where the other dims have a 0. (With `allowzero` the specification calls it invalid,
+    # though onnxruntime leaves the zeros out of the division.) Otherwise the open dim could be anything then.
     if len(open_axes) == 1 and (target[open_axes[0]] == -1 or at_least(others, 1)):
         dims[open_axes[0]] = quotient(count, others)
         return dims
@@ -70,22 +67,6 @@ def reshaped(
         # Where one of them is 0, so is the count, and what is left of it for this dim.
         dims[rest[0]] = None if share is None else product([share, *(minimum(zero, 1) for zero in zeros)])
     return dims
-
-
-def _left_beside_zeros(shape: Sequence[DimLike], others: Sequence[DimLike]) -> DimLike | None:
-    """What -1 stands for with `allowzero`, where another dim may be 0.
-
-    The specification calls that invalid. Runtimes leave out the zeros of the input and of the target. So the dims that
-    both have are taken away, and no other one may be 0.
-    """
-    left, divisors = list(shape), []
-    for dim in others:
-        if dim in left:
-            left.remove(dim)
-        else:
-            divisors.append(dim)
-    count, divisor = product(left), product(divisors)
-    return quotient(count, divisor) if at_least(count, 1) and at_least(divisor, 1) else None
 
 
 def _proven(wanted: Element, axis: int, shape: Sequence[DimLike] | None, zero_copies: bool) -> DimLike | None:
@@ -149,7 +130,8 @@ def squeeze(node: NodeView) -> Fact | None:
         named = [axis_in(axis, rank) for axis in axes]
         if None in named:
             # Which axis is unknown; naming one twice is no error, so that more than one may be fewer.
-            return tensor_fact(data.dtype, node.fresh_shape(rank - 1) if len(axes) == 1 else None, data.elements)
+            shape_of_one = node.fresh_shape(rank - 1) if len(axes) == 1 and rank else None
+            return tensor_fact(data.dtype, shape_of_one, data.elements)
         shape = [dim for axis, dim in enumerate(data.shape) if axis not in named]
     elif all(differ(dim, 1) for dim in data.shape):
         shape = list(data.shape)

@@ -13,7 +13,7 @@ from foldproof.facts.registry import NodeView, infers
 from foldproof.facts.transfer._moves import axes_in, natural, parameter, quotient
 
 _EASY = 1024
-"""A scale p/q with p and q up to this is exact in float, and so is its product with any dim up to 2^14 at least."""
+"""A scale p/q with p and q up to this is exact in float, and so is its product with a dim up to 2^14 at least."""
 
 
 @infers("Resize")
@@ -33,10 +33,13 @@ def resize(node: NodeView) -> Fact | None:
     if node.has_input(3) and node.version > 10 and not _is_given(scales):
         if sizes is not None and len(sizes) == len(dims):
             found = _sized(dims, sizes, node.attribute("keep_aspect_ratio_policy", "stretch"))
-    elif scales is not None and len(scales) == len(dims):
-        # With tf_crop_and_resize, the specification multiplies by the part that is cropped; not all runtimes do.
-        if node.attribute("coordinate_transformation_mode", "half_pixel") != "tf_crop_and_resize":
-            found = [scaled(dim, scale) for dim, scale in zip(dims, scales, strict=True)]
+    # With tf_crop_and_resize, the specification multiplies by the part that is cropped; not all runtimes do.
+    elif (
+        scales is not None
+        and len(scales) == len(dims)
+        and node.attribute("coordinate_transformation_mode", "half_pixel") != "tf_crop_and_resize"
+    ):
+        found = [scaled(dim, scale) for dim, scale in zip(dims, scales, strict=True)]
     shape = list(data.shape)
     for axis, dim in zip(named, found, strict=True):
         shape[axis] = node.fresh(axis) if dim is None else dim
@@ -52,8 +55,12 @@ def _sized(dims: Sequence[DimLike], sizes: Sequence[Element], policy: str) -> li
     """The dims for given sizes: as they are, or with the ratio between the dims kept."""
     if policy == "stretch":
         return [natural(size) for size in sizes]
-    known = [(dim, size) for dim, size in zip(dims, sizes, strict=True) if isinstance(dim, int) and isinstance(size, int)]
-    if len(known) != len(dims) or any(dim <= 0 for dim, _ in known):
+    known = [
+        (dim, size)
+        for dim, size in zip(dims, sizes, strict=True)
+        if isinstance(dim, int) and isinstance(size, int) and dim > 0
+    ]
+    if len(known) != len(dims):
         return [None] * len(dims)
     ratios = [Fraction(size, dim) for dim, size in known]
     scale = min(ratios) if policy == "not_larger" else max(ratios)
@@ -101,7 +108,8 @@ def upsample(node: NodeView) -> Fact | None:
     if len(scales) != len(data.shape):
         return None
     dims = [scaled(dim, scale) for dim, scale in zip(data.shape, scales, strict=True)]
-    return tensor_fact(data.dtype, [node.fresh(axis) if dim is None else dim for axis, dim in enumerate(dims)])
+    shape = [node.fresh(axis) if dim is None else dim for axis, dim in enumerate(dims)]
+    return tensor_fact(data.dtype, shape)
 
 
 @infers("DepthToSpace")

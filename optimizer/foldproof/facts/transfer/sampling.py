@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from foldproof.facts.dim import DimLike, product
+from foldproof.facts.dim import Dim, DimLike, at_least, product
 from foldproof.facts.fact import Fact, tensor_fact
 from foldproof.facts.registry import NodeView, infers
 from foldproof.facts.transfer._moves import natural, parameter, quotient
@@ -32,7 +32,8 @@ def grid_sample(node: NodeView) -> Fact | None:
     batch = _dim(image, 0)
     if not isinstance(batch, int) and _dim(grid, 0) is not None:
         batch = _dim(grid, 0) if batch is None or isinstance(_dim(grid, 0), int) else batch
-    return tensor_fact(image.dtype, _shape(node, batch, _dim(image, 1), *(_dim(grid, k) for k in range(1, rank - 1))))
+    places = (_dim(grid, axis) for axis in range(1, rank - 1))
+    return tensor_fact(image.dtype, _shape(node, batch, _dim(image, 1), *places))
 
 
 @infers("AffineGrid")
@@ -44,10 +45,8 @@ def affine_grid(node: NodeView) -> Fact | None:
         return tensor_fact(theta.dtype, node.fresh_shape(rows + 2) if isinstance(rows, int) else None)
     if len(size) not in (4, 5):
         return None
-    batch, _, *spatial = size
-    return tensor_fact(
-        theta.dtype, _shape(node, natural(batch), *(natural(dim) for dim in spatial), len(spatial))
-    )
+    batch, _, *spatial = (dim if isinstance(dim, (int, Dim)) and at_least(dim, 0) else None for dim in size)
+    return tensor_fact(theta.dtype, _shape(node, batch, *spatial, len(spatial)))
 
 
 @infers("Col2Im")
@@ -94,7 +93,7 @@ def non_max_suppression(node: NodeView) -> Fact:
 
 @infers("ImageDecoder")
 def image_decoder(node: NodeView) -> Fact:
-    """ImageDecoder-20: [height, width, channels]; what can't be decoded gives an empty matrix, of any channels."""
+    """ImageDecoder-20: [height, width, channels]; what can't be decoded gives an empty matrix."""
     return tensor_fact(ir.DataType.UINT8, node.fresh_shape(3))
 
 

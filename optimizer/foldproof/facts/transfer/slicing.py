@@ -22,12 +22,12 @@ from foldproof.facts.transfer._moves import (
 )
 
 TO_THE_END = 2**31 - 1
-"""A bound from this on means the end of the dim, whatever its size, by the specification's advice and in runtimes."""
+"""A bound from this on means the end of the dim, whatever its size: so the specification advises to write it."""
 
 
 @infers("Slice")
 def slice_(node: NodeView) -> Fact | None:
-    """Slice-1..13: the elements of [start, end) in steps; bounds are clamped, negative ones count from the end."""
+    """Slice-1..13: the elements of [start, end) in steps; negative bounds count from the end, all are clamped."""
     data = node.input(0)
     if data.shape is None:
         return tensor_fact(data.dtype)
@@ -58,7 +58,9 @@ def slice_(node: NodeView) -> Fact | None:
 
 def slice_length(dim: DimLike, start: Element, end: Element, step: Element) -> DimLike | None:
     """The number of elements that a slice takes of a dim, None where it is not proven."""
-    if not isinstance(start, (int, Dim)) or not isinstance(end, (int, Dim)) or not isinstance(step, int) or step == 0:
+    if not isinstance(start, (int, Dim)) or not isinstance(end, (int, Dim)):
+        return None
+    if not isinstance(step, int) or step == 0:
         return None
     if isinstance(dim, int) and isinstance(start, int) and isinstance(end, int):
         indices = _indices(dim, start, end, step)
@@ -67,7 +69,7 @@ def slice_length(dim: DimLike, start: Element, end: Element, step: Element) -> D
 
 
 def _forward(dim: DimLike, start: DimLike, end: DimLike, step: int) -> DimLike | None:
-    """The length of a slice with a positive step: that of [start, end), clamped to [0, dim), divided by the step."""
+    """The length of a slice with a positive step: that of [start, end), both clamped, divided by the step."""
     start, end = _plain(dim, start), _plain(dim, end)
     first = _position(dim, start)
     last = dim if isinstance(end, int) and end >= TO_THE_END else _position(dim, end)
@@ -175,7 +177,8 @@ def compress(node: NodeView) -> Fact | None:
     grid = positions(data)
     if grid is None:
         return tensor_fact(data.dtype, shape)
-    return tensor_fact(data.dtype, shape, pick(data.elements or (), grid.take(np.array(chosen, np.int64), None if axis is None else place)))
+    kept = grid.take(np.array(chosen, np.int64), None if axis is None else place)
+    return tensor_fact(data.dtype, shape, pick(data.elements or (), kept))
 
 
 @infers("Unique")
@@ -216,9 +219,8 @@ def trilu(node: NodeView) -> Fact | None:
     k = scalar(node.input(1)) if node.has_input(1) else 0
     if grid is None or grid.ndim < 2 or not isinstance(k, int) or abs(k) > 2**31:
         return tensor_fact(data.dtype, data.shape)
-    kept = np.triu(np.ones(grid.shape, np.bool_), k) if node.attribute("upper", 1) else np.tril(
-        np.ones(grid.shape, np.bool_), k
-    )
+    triangle = np.triu if node.attribute("upper", 1) else np.tril
+    kept = triangle(np.ones(grid.shape, np.bool_), k)
     pool = [*(data.elements or ()), 0]
     return tensor_fact(data.dtype, data.shape, pick(pool, np.where(kept, grid, len(pool) - 1)))
 

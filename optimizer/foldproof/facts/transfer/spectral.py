@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from foldproof.facts.dim import DimLike, floor_div
-from foldproof.facts.fact import Fact, tensor_fact
+from foldproof.facts.fact import Element, Fact, tensor_fact
 from foldproof.facts.registry import NodeView, infers
 from foldproof.facts.transfer._moves import axis_in, natural, scalar
 
 
 @infers("DFT")
 def dft(node: NodeView) -> Fact | None:
-    """DFT-17..20: the length at the axis, or one half of it and 1 (`onesided`); at last 2 for a complex number."""
+    """DFT-17..20: the length at the axis, or half of it and 1 (`onesided`); at last 2 for a complex number."""
     data = node.input(0)
     if data.shape is None:
         return tensor_fact(data.dtype)
     rank = len(data.shape)
-    given = node.attribute("axis", 1) if node.version < 20 else scalar(node.input(2)) if node.has_input(2) else -2
+    given: Element = node.attribute("axis", 1) if node.version < 20 else -2
+    if node.has_input(2):
+        given = scalar(node.input(2))
     if given is None:
         return tensor_fact(data.dtype, node.fresh_shape(rank))
     axis = axis_in(given, rank)

@@ -14,8 +14,8 @@ def string_concat(node: NodeView) -> Fact:
 
 
 @infers("StringSplit")
-def string_split(node: NodeView) -> list[Fact | None]:
-    """StringSplit-20: the input's shape, with the greatest number of parts at the end, and the number of parts."""
+def string_split(node: NodeView) -> list[Fact]:
+    """StringSplit-20: the input's shape and the greatest number of parts; the input's shape."""
     shape = node.input(0).shape
     parts = None if shape is None else (*shape, node.fresh(len(shape)))
     return [tensor_fact(None, parts), tensor_fact(None, shape)][: node.output_count]
