@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 import onnx_ir as ir
 
 from foldproof.facts import Facts
+from foldproof.rewriting import Reason
 from foldproof_rules._weights import attribute_int, attribute_ints, input_of, is_private, single
 
 CLOSE = 1e-6
@@ -86,3 +87,26 @@ def reduced_axes(node: ir.Node, facts: Facts) -> tuple[int, ...] | None:
     if not axes or rank is None or attribute_int(node, "keepdims", 1) != 1:
         return None
     return tuple(sorted(axis + rank if axis < 0 else axis for axis in axes))
+
+
+def end_of_pattern(node: ir.Node) -> Reason | None:
+    """Why a multiplication had better stay: it ends a pattern that onnxruntime computes by one kernel.
+
+    These are Gelu (the product with 1 + Erf or 1 + Tanh, halved before or after) and normalizations (the product with
+    the inverse of a root), below the opset that has an operator for them. Broken up, they would run slower.
+    """
+    factors = [each.producer() for each in node.inputs if each is not None]
+    for factor in [*factors, *(maker for each in factors if each is not None for maker in _factors(each))]:
+        if factor is None or factor.domain:
+            continue
+        makers = {maker.op_type for each in factor.inputs if (maker := each and each.producer()) and not maker.domain}
+        if factor.op_type == "Add" and makers & {"Erf", "Tanh"}:
+            return Reason("it is the end of a Gelu")
+        if factor.op_type in ("Div", "Mul") and makers & {"Sqrt", "Reciprocal"}:
+            return Reason("it is the end of a normalization")
+    return None
+
+
+def _factors(node: ir.Node) -> list[ir.Node | None]:
+    """The makers of what a product is made of."""
+    return [each.producer() for each in node.inputs if each is not None] if node.op_type == "Mul" else []

@@ -43,11 +43,12 @@ def added_integers(node: ir.Node, facts: Facts) -> Outcome:
     return _sum(node, facts, INTEGERS)
 
 
-@rule("Add", "Sub", exact=False)
+@rule("Add", "Sub", exact=False, level=3)
 def added_constants(node: ir.Node, facts: Facts) -> Outcome:
     """(x + a) + b = x + (a + b), and so for all chains of two additions or subtractions of constants.
 
-    Where a and b nearly cancel, the chain may round on purpose, as x + 1.5 * 2**23 - 1.5 * 2**23 does: it is left.
+    Where a and b nearly cancel, the chain may round on purpose, as x + 1.5 * 2**23 - 1.5 * 2**23 does: it is left. No
+    model of the corpus has such a chain, so that only level 3 pays for the other rounding.
     """
     return _sum(node, facts, FLOATS)
 
@@ -65,7 +66,8 @@ def multiplied_integers(node: ir.Node, facts: Facts) -> Outcome:
 def multiplied_constants(node: ir.Node, facts: Facts) -> Outcome:
     """(x * a) * b = x * (a * b), and so for all chains of two multiplications or divisions by constants.
 
-    Left where the merged constant overflows, or is too small to have all its digits.
+    Left where the merged constant overflows, or is too small to have all its digits. And where the last bit of the
+    result decides about much: about a whole step of a bias that is quantized, about the digits of the sine of a phase.
     """
     return _product(node, facts, FLOATS)
 
@@ -204,7 +206,35 @@ def _chain(
         return None
     if not is_private(outer.source):
         return Reason("the value between is read elsewhere")
+    if outer.dtype in FLOATS and _is_amplified(node.outputs[0], facts):
+        return Reason("its last bit may matter where it is rounded, or its sine is taken")
     return inner, outer
+
+
+def _is_amplified(value: ir.Value, facts: Facts) -> bool:
+    """Whether nearby nodes make much of the last bit of a float: they round it, or take the sine of it."""
+    found = [use.node for use in value.uses()]
+    for node in found:
+        to_other = node.op_type == "Cast" and facts.of(node.outputs[0]).dtype not in FLOATS
+        if to_other or node.op_type in _AMPLIFYING or len(found) > MAX_FOLLOWED:
+            return True
+        if node.op_type == "Cast" or node.op_type in _PASSING_ON:
+            found.extend(use.node for use in node.outputs[0].uses() if use.node not in found)
+    return False
+
+
+MAX_FOLLOWED = 64
+"""Where more nodes than these read what is made of a value, nothing is said of them."""
+
+_AMPLIFYING = frozenset(
+    {"Floor", "Ceil", "Round", "Sign", "Mod", "QuantizeLinear", "DynamicQuantizeLinear", "Sin", "Cos"}
+)
+_PASSING_ON = frozenset(
+    {
+        *("Add", "Sub", "Mul", "Div", "CumSum", "Concat", "Expand", "Flatten", "Gather", "Identity", "Neg", "Pad"),
+        *("Reshape", "Resize", "Slice", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze"),
+    }
+)
 
 
 def _chained(node: ir.Node | None, facts: Facts) -> _Chained | None:

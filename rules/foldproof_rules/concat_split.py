@@ -8,9 +8,10 @@ import onnx_ir as ir
 
 from foldproof.facts import Facts
 from foldproof.rewriting import Forward, Outcome, Reason, Replace, rule
+from foldproof.rewriting.builder import Builder
 
-from foldproof_rules._moves import attribute, axes_in, has_reference, is_private, maker_of, size_of
-from foldproof_rules.slicing import Cut, cuts_of, sliced
+from foldproof_rules._moves import attribute, axes_in, has_reference, int64s, is_private, maker_of, size_of
+from foldproof_rules.slicing import Cut, cuts_of, measured_axes, shape_of, sliced
 
 
 def concat_axis(node: ir.Node, facts: Facts) -> int | None:
@@ -107,7 +108,7 @@ def concat_of_slices(node: ir.Node, facts: Facts) -> Outcome:
         return None
     version = facts.opset_version(node)
 
-    def build(op: Any) -> Any:
+    def build(op: Builder) -> Any:
         parts = [
             value if cut is None or (cut.start == 0 and cut.is_to_the_end) else sliced(op, value, [cut], version)
             for value, cut in pieces
@@ -155,3 +156,64 @@ def split_of_concat(node: ir.Node, facts: Facts) -> Outcome:
         if before is None or before != after:
             return Reason("a part has the size {}, where {} was joined", after, before)
     return Forward(*inner.inputs)
+
+
+@rule("Concat", exact=True, benefit=2, level=1)
+def concat_of_shapes(node: ir.Node, facts: Facts) -> Outcome:
+    """Concat(Shape(x, start=a, end=b), Shape(x, start=b, end=c)) = Shape(x, start=a, end=c), from opset 15 on."""
+    if facts.opset_version(node) < 15:
+        return None
+    pieces: list[tuple[ir.Value | None, list[int]]] = []
+    for value in node.inputs:
+        maker = maker_of(value, "Shape")
+        axes = [] if maker is None else measured_axes(maker, facts) or []
+        source = value if maker is None else maker.inputs[0]
+        if axes and pieces and pieces[-1][1] and pieces[-1][0] is source and pieces[-1][1][-1] + 1 == axes[0]:
+            pieces[-1] = source, pieces[-1][1] + axes
+        else:
+            pieces.append((source, axes) if axes else (value, []))
+    if len(pieces) == len(node.inputs):
+        return None
+
+    def build(op: Builder) -> Any:
+        parts = [shape_of(op, value, axes) if axes else value for value, axes in pieces]
+        return parts[0] if len(parts) == 1 else op.Concat(*parts, axis=0)
+
+    return Replace(build)
+
+
+@rule("Concat", exact=True, level=1)
+def concat_of_gathers(node: ir.Node, facts: Facts) -> Outcome:
+    """Concat(Gather(x, i), Gather(x, j)) = Gather(x, i + j), on the axis of all, for constant indices of one dim.
+
+    Only where the Gathers are read by nothing else: dims of a Shape, one by one, in most models.
+    """
+    axis = concat_axis(node, facts)
+    pieces: list[tuple[ir.Value | None, list[int]]] = []
+    for value in node.inputs:
+        maker = maker_of(value, "Gather")
+        indices = None if maker is None or axis is None else _gathered(maker, axis, facts)
+        if maker is None or indices is None or not is_private(value, node):
+            pieces.append((value, []))
+        elif pieces and pieces[-1][1] and pieces[-1][0] is maker.inputs[0]:
+            pieces[-1] = maker.inputs[0], [*pieces[-1][1], *indices]
+        else:
+            pieces.append((maker.inputs[0], indices))
+    if len(pieces) == len(node.inputs):
+        return None
+
+    def build(op: Builder) -> Any:
+        parts = [
+            op.Gather(source, op.constant(int64s(indices)), axis=axis) if indices else source
+            for source, indices in pieces
+        ]
+        return parts[0] if len(parts) == 1 else op.Concat(*parts, axis=axis)
+
+    return Replace(build)
+
+
+def _gathered(node: ir.Node, axis: int, facts: Facts) -> list[int] | None:
+    """The constant indices that a Gather takes along an axis; None where it does something else."""
+    axes = axes_in((attribute(node, "axis", 0),), facts.of(node.inputs[0]).rank)
+    indices = facts.of(node.inputs[1])
+    return list(indices.ints) if axes == (axis,) and indices.rank == 1 and indices.ints else None

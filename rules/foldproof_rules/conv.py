@@ -9,6 +9,7 @@ from foldproof.facts import Facts
 from foldproof.rewriting import Outcome, Reason, Replace, rule
 from foldproof.rewriting.builder import Builder
 from foldproof_rules._affine import OPERATORS, Affine, affine, bias_of, sources
+from foldproof_rules._patterns import end_of_pattern, maker_of
 from foldproof_rules._weights import (
     Array,
     Weights,
@@ -36,18 +37,13 @@ def affine_into_conv(node: ir.Node, facts: Facts) -> Outcome:
     """
     outcome: Outcome = None
     for source in sources(node, facts):
-        conv = _convolution(source)
+        conv = maker_of(source, "Conv", "ConvTranspose")
         if conv is None:
             continue
         outcome = _into_conv(node, source, conv, facts)
         if not isinstance(outcome, Reason):
             return outcome
     return outcome
-
-
-def _convolution(value: ir.Value | None) -> ir.Node | None:
-    maker = None if value is None else value.producer()
-    return maker if maker is not None and maker.op_type in ("Conv", "ConvTranspose") and not maker.domain else None
 
 
 def _into_conv(node: ir.Node, source: ir.Value, conv: ir.Node, facts: Facts) -> Outcome:
@@ -116,11 +112,12 @@ def conv_of_affine(node: ir.Node, facts: Facts) -> Outcome:
     `ConvTranspose`, whose borders see fewer inputs, unless c is 0.
     """
     source = node.inputs[0] if node.inputs else None
-    maker = None if source is None else source.producer()
-    if source is None or maker is None or maker.domain or maker.op_type not in OPERATORS:
+    maker = maker_of(source, *OPERATORS)
+    if source is None or maker is None:
         return None
-    if not is_private(source):
-        return Reason("its input is read elsewhere")
+    kept = Reason("its input is read elsewhere") if not is_private(source) else end_of_pattern(maker)
+    if kept is not None:
+        return kept
     weight = input_of(node, 1)
     if weight is None or not is_known(weight, facts):
         return Reason("its weights are not constant")

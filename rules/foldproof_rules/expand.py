@@ -24,29 +24,27 @@ def operand_expanded_for_nothing(node: ir.Node, facts: Facts) -> Outcome:
 
     f broadcasts x by itself. The Expand has to go: each node that reads it must do without.
     """
-    for index, value in enumerate(node.inputs):
+    for value in node.inputs:
         maker = maker_of(value, "Expand")
         if maker is None or value is None:
             continue
-        if value.is_graph_output() or not all(_does_without(use.node, use.idx, facts) for use in value.uses()):
+        if value.is_graph_output() or not all(_does_without(use.node, value, facts) for use in value.uses()):
             return Reason("what is expanded is needed in full")
-        inputs = [*node.inputs]
-        inputs[index] = maker.inputs[0]
+        inputs = [maker.inputs[0] if each is value else each for each in node.inputs]
         attributes = {name: attribute.value for name, attribute in node.attributes.items()}
         return Replace(lambda op: op.node(node.op_type, *inputs, **attributes))  # noqa: B023  it is built at once
     return None
 
 
-def _does_without(node: ir.Node, index: int, facts: Facts) -> bool:
-    """Whether a node gives the same result where an input is what it was expanded from."""
+def _does_without(node: ir.Node, value: ir.Value, facts: Facts) -> bool:
+    """Whether a node gives the same result where one of its inputs is what that was expanded from."""
     if node.domain or node.op_type not in _BROADCASTING or facts.opset_version(node) < 8:
         return False
-    value = node.inputs[index]
     maker = maker_of(value, "Expand")
     if maker is None or any(attribute.is_ref() for attribute in node.attributes.values()):
         return False
     before, after = facts.shape(maker.inputs[0]), facts.shape(value)
-    others = [facts.shape(other) for k, other in enumerate(node.inputs) if k != index]
+    others = [facts.shape(other) for other in node.inputs if other is not value]
     if before is None or after is None or None in others:
         return False
     return all(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,8 +10,18 @@ import onnx_ir as ir
 from foldproof.facts import Facts
 from foldproof.rewriting import Forward, Outcome, Reason, Replace, rule
 
-from foldproof_rules._moves import attribute, axes_in, has_reference, input_of, int64s, ints_of, is_private, maker_of, size_of
-from foldproof_rules.slicing import cuts_of
+from foldproof_rules._moves import (
+    attribute,
+    axes_in,
+    has_reference,
+    input_of,
+    int64s,
+    ints_of,
+    is_private,
+    maker_of,
+    size_of,
+)
+from foldproof_rules.slicing import cuts_of, measured_axes, shape_of
 
 
 def axis_of(node: ir.Node, facts: Facts) -> int | None:
@@ -61,19 +70,27 @@ def gather_of_gather(node: ir.Node, facts: Facts) -> Outcome:
 
 @rule("Gather", exact=True, benefit=2, level=1)
 def gather_of_slice(node: ir.Node, facts: Facts) -> Outcome:
-    """Gather(Slice(x, [s], [e], [a], [t]), j, a) = Gather(x, s + t*j, a), for constants j >= 0, s >= 0 and t > 0.
+    """Gather(Slice(x, [s], [e], [a], [t]), j, a) = Gather(x, s + t*j, a), for constants.
 
-    Gather fails on an index that the Slice does not have; then the result need not fail.
+    Where the dim is not known, s and j must count from the front, or both from the end. Gather fails on an index that
+    the Slice does not have; then the result need not fail.
     """
     inner, axis = maker_of(node.inputs[0], "Slice"), axis_of(node, facts)
     indices = _known(input_of(node, 1), facts)
     cuts = None if inner is None else cuts_of(inner, facts)
     if inner is None or axis is None:
         return None
-    if cuts is None or len(cuts) != 1 or cuts[0].axis != axis or cuts[0].step < 0 or indices is None:
+    if cuts is None or len(cuts) != 1 or cuts[0].axis != axis or indices is None:
         return Reason("what the Slice takes, or the indices, are not known, or of another axis")
-    cut = cuts[0]
-    if bool((indices >= 0).all()) and cut.start >= 0:
+    cut, dim = cuts[0], size_of(inner.inputs[0], axis, facts)
+    taken = cut.indices(dim) if isinstance(dim, int) else None
+    if taken is not None:
+        if any(not -len(taken) <= int(index) < len(taken) for index in indices.reshape(-1)):
+            return Reason("an index is out of range")
+        moved = np.array(taken, np.int64)[indices]
+    elif cut.step < 0:
+        return Reason("it goes backwards over a dim that is not known")
+    elif bool((indices >= 0).all()) and cut.start >= 0:
         moved = cut.start + cut.step * indices
     elif bool((indices < 0).all()) and cut.is_to_the_end and cut.step == 1:
         moved = indices
@@ -157,16 +174,14 @@ def gather_of_shape(node: ir.Node, facts: Facts) -> Outcome:
     inner, indices = maker_of(node.inputs[0], "Shape"), _known(input_of(node, 1), facts)
     if inner is None or indices is None or indices.ndim != 1 or not indices.size or facts.opset_version(node) < 15:
         return None
-    rank = facts.of(inner.inputs[0]).rank
-    if rank is None or inner.attributes:
-        return Reason("the rank is not known")
-    places: Sequence[int] = [int(index) + (rank if index < 0 else 0) for index in indices]
-    start, end = places[0], places[-1] + 1
-    if list(places) != list(range(start, end)) or start < 0 or end > rank:
+    measured = measured_axes(inner, facts)
+    if measured is None or any(not -len(measured) <= int(index) < len(measured) for index in indices):
+        return Reason("the rank is not known, or an index is out of range")
+    places = [measured[int(index)] for index in indices]
+    if places != list(range(places[0], places[0] + len(places))):
         return Reason("it takes dims that do not follow on each other")
     source = inner.inputs[0]
-    bounds = ({"start": start} if start else {}) | ({"end": end} if end < rank else {})
-    return Replace(lambda op: op.Shape(source, **bounds))
+    return Replace(lambda op: shape_of(op, source, places))
 
 
 @rule("GatherND", exact=True)

@@ -9,7 +9,7 @@ from foldproof.facts import DimLike, Facts
 from foldproof.rewriting import Outcome, Reason, Replace, rule
 from foldproof.rewriting.builder import Builder
 from foldproof_rules._affine import OPERATORS, Affine, affine, sources
-from foldproof_rules._patterns import maker_of
+from foldproof_rules._patterns import end_of_pattern, maker_of
 from foldproof_rules._weights import (
     Array,
     Weights,
@@ -257,6 +257,9 @@ def matmul_of_affine(node: ir.Node, facts: Facts) -> Outcome:
         return None
     if not is_private(source) or not is_known(weight, facts):
         return Reason("its input is read elsewhere, or its weights are not constant")
+    kept = end_of_pattern(maker)
+    if kept is not None:
+        return kept
     transposed = attribute_int(node, "transB", 0)
     if attribute_int(node, "transA", 0) != 0 or transposed is None or facts.of(weight).rank != 2:
         return Reason("its factors are transposed, or not matrices")

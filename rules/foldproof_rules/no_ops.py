@@ -80,7 +80,9 @@ def dropout_without_drop(node: ir.Node, facts: Facts) -> Outcome:
         return Reason("it may train")
     source = node.inputs[0]
     mask = node.outputs[1] if len(node.outputs) > 1 else None
-    if mask is None or not (mask.uses() or mask.is_graph_output()):
+    if mask is not None and mask.is_graph_output():
+        return Reason("its mask is an output of the graph")
+    if mask is None or not mask.uses():
         return Forward(source, *[None] * (len(node.outputs) - 1))
     fact = facts.of(mask)
     dims = [dim for dim in fact.shape or () if isinstance(dim, int)]

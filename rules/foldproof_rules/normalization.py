@@ -160,6 +160,26 @@ def bias_of_normalization(node: ir.Node, facts: Facts) -> Outcome:
     return None
 
 
+@rule("Reshape", exact=False, benefit=4)
+def instance_normalization_of_reshape(node: ir.Node, facts: Facts) -> Outcome:
+    """Reshape(InstanceNormalization(Reshape(x), s, b)) = InstanceNormalization(x, s, b), where batch and channels stay.
+
+    Each channel has the same elements in either shape. That is how GroupNormalization with one channel in each group is
+    exported.
+    """
+    normalization = maker_of(input_of(node, 0), "InstanceNormalization")
+    reshape = None if normalization is None else maker_of(input_of(normalization, 0), "Reshape")
+    if normalization is None or reshape is None:
+        return None
+    x, inner = input_of(reshape, 0), reshape.outputs[0]
+    before, between, after = facts.shape(x), facts.shape(inner), facts.shape(node.outputs[0])
+    if before is None or between is None or before != after or len(before) < 3 or before[:2] != between[:2]:
+        return Reason("the batch and the channels are not proven to stay where they are")
+    if not is_private(inner) or not is_private(normalization.outputs[0]):
+        return Reason("a value inside the pattern is read elsewhere")
+    return _with(normalization, x, *normalization.inputs[1:])
+
+
 def _kept(maker: ir.Node, normalized: ir.Value) -> Reason | None:
     if not is_private(normalized):
         return Reason("the normalization is read elsewhere")

@@ -19,7 +19,7 @@ _REDUCTIONS = (
     *("ReduceLogSum", "ReduceLogSumExp"),
 )
 _KEEP_ONE = ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd")
-"""Reductions that give one element back as it is, though a sum may start from 0.0, which makes 0.0 of -0.0."""
+"""Reductions that give one element back, though a sum may start from 0.0, which makes 0.0 of -0.0."""
 
 _ASSOCIATIVE = (*_KEEP_ONE, "ReduceL1", "ReduceL2", "ReduceLogSumExp")
 """Reductions f of which f over some axes, and then f over others, is f over all of them."""
@@ -77,12 +77,13 @@ def reshape_of_reduction(node: ir.Node, facts: Facts) -> Outcome:
 def reduce_exactly_one(node: ir.Node, facts: Facts) -> Outcome:
     """ReduceX(x, axes) = x, or Squeeze(x, axes), where each reduced dim is proven to be 1, or no axis is reduced.
 
-    For ReduceMax, ReduceMin and ReduceProd, and for sums and means of integers.
+    For maxima and minima, for products of floats, and for sums, means and products of int32. onnxruntime adds and
+    multiplies int64 as doubles, which do not hold all of them.
     """
-    is_kept = node.op_type in ("ReduceMax", "ReduceMin", "ReduceProd")
-    if not is_kept and not (node.op_type in _KEEP_ONE and facts.of(node.inputs[0]).dtype in INTEGERS):
-        return None
-    return _reduced_one(node, facts)
+    dtype = facts.of(node.inputs[0]).dtype
+    if node.op_type in ("ReduceMax", "ReduceMin") or (node.op_type in _KEEP_ONE and dtype is ir.DataType.INT32):
+        return _reduced_one(node, facts)
+    return _reduced_one(node, facts) if node.op_type == "ReduceProd" and dtype in FLOATS else None
 
 
 @rule("ReduceSum", "ReduceMean", "ReduceLogSumExp", exact=False)
@@ -91,7 +92,7 @@ def reduce_one(node: ir.Node, facts: Facts) -> Outcome:
 
     A sum of -0.0 alone may be 0.0.
     """
-    return _reduced_one(node, facts)
+    return _reduced_one(node, facts) if facts.of(node.inputs[0]).dtype in FLOATS else None
 
 
 def _reduced_one(node: ir.Node, facts: Facts) -> Outcome:
@@ -109,13 +110,13 @@ def _reduced_one(node: ir.Node, facts: Facts) -> Outcome:
     return Replace(lambda op: op.Squeeze(reduction.source, op.constant(np.array(axes, np.int64))))
 
 
-@rule(*_ASSOCIATIVE, exact=True)
+@rule("ReduceMax", "ReduceMin", exact=True)
 def reduction_of_integer_reduction(node: ir.Node, facts: Facts) -> Outcome:
-    """ReduceX(ReduceX(x, a), b) = ReduceX(x, a and b) for sums, products, maxima and minima of integers.
+    """ReduceX(ReduceX(x, a), b) = ReduceX(x, a and b) for maxima and minima of integers.
 
-    Integers wrap around on both sides.
+    A sum or product that overflows is none of them: onnxruntime does not let it wrap around in all types.
     """
-    return _merged(node, facts, ("ReduceSum", "ReduceProd", "ReduceMax", "ReduceMin"), INTEGERS)
+    return _merged(node, facts, ("ReduceMax", "ReduceMin"), INTEGERS)
 
 
 @rule(*_ASSOCIATIVE, exact=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import onnx_ir as ir
 
@@ -40,27 +42,38 @@ def shape_of_source(node: ir.Node, facts: Facts) -> Outcome:
 
     Nothing has to be computed then only to be measured. `Shape` is never moved onto a type that the runtime lacks.
     """
-    current, source = node.inputs[0], None
-    while current is not None:
-        current = _shaped_alike(current, facts)
-        if current is not None and facts.of(current).dtype in RUNTIME_TYPES:
-            source = current
+    source = _earliest_alike(node.inputs[0], facts)
     if source is None or NodeView(node, facts).has_unknown_attribute():
         return Reason("nothing that its input is made from is proven to have the same shape")
     attributes = {name: attribute.value for name, attribute in node.attributes.items()}
     return Replace(lambda op: op.Shape(source, **attributes))
 
 
-def _shaped_alike(value: ir.Value, facts: Facts) -> ir.Value | None:
-    """An input of the value's maker that has the value's shape, in every run."""
-    maker = value.producer()
-    if maker is None:
-        return None
+def _earliest_alike(value: ir.Value | None, facts: Facts) -> ir.Value | None:
+    """A value of the same shape from which another one is made: one that no node makes, or else the last one found."""
+    found: list[ir.Value] = []
+    queue = [value]
+    for current in queue:
+        maker = None if current is None else current.producer()
+        if current is None or maker is None:
+            continue
+        for candidate in _shaped_alike(current, maker, facts):
+            if candidate in queue:
+                continue
+            queue.append(candidate)
+            if facts.of(candidate).dtype in RUNTIME_TYPES:
+                if candidate.producer() is None:
+                    return candidate
+                found.append(candidate)
+    return found[-1] if found else None
+
+
+def _shaped_alike(value: ir.Value, maker: ir.Node, facts: Facts) -> Iterator[ir.Value]:
+    """The inputs of the value's maker that have the value's shape, in every run."""
     shape = facts.shape(value)
     for index, candidate in enumerate(maker.inputs):
         if candidate is None or facts.of(candidate).kind is not Kind.TENSOR:
             continue
         preserved = index == 0 and value.index() == 0 and not maker.domain and maker.op_type in SHAPE_PRESERVING
         if preserved or (shape is not None and facts.shape(candidate) == shape):
-            return candidate
-    return None
+            yield candidate

@@ -67,12 +67,17 @@ def cuts_of(node: ir.Node, facts: Facts) -> list[Cut] | None:
 def sliced(op: Builder, x: ir.Value | None, cuts: Sequence[Cut], version: int) -> Any:
     """A Slice, whose bounds are attributes before opset 10 and inputs from there on."""
     cuts = sorted(cuts, key=lambda cut: cut.axis)
-    starts, ends = [min(cut.start, INT64_MAX) for cut in cuts], [min(cut.end, INT64_MAX) for cut in cuts]
+    starts, ends = [_within_int64(cut.start) for cut in cuts], [_within_int64(cut.end) for cut in cuts]
     axes, steps = [cut.axis for cut in cuts], [cut.step for cut in cuts]
     if version < MIN_STEPS:
         return op.Slice(x, starts=starts, ends=ends, axes=axes)
     inputs = [starts, ends, axes, *([steps] if any(step != 1 for step in steps) else [])]
     return op.Slice(x, *(op.constant(int64s(values)) for values in inputs))
+
+
+def _within_int64(bound: int) -> int:
+    """A bound as int64 holds it: one that is beyond means the end, or the beginning, of any dim."""
+    return max(min(bound, INT64_MAX), -INT64_MAX)
 
 
 @rule("Slice", exact=True, benefit=3, level=1)
@@ -198,7 +203,7 @@ def slices_as_split(node: ir.Node, facts: Facts) -> Outcome:
     for use in source.uses():
         sibling = _only_cut(use.node, facts) if use.node.graph is node.graph and use.idx == 0 else None
         taken = sibling.indices(dim) if sibling is not None and sibling.axis == cut.axis and sibling.step == 1 else None
-        if taken:
+        if taken and not _becomes_gather(use.node, taken):
             others.setdefault(taken.start, (taken, use.node))
     parts, readers = _partition(others, dim)
     if len(parts) < 2 or part not in parts:
@@ -215,6 +220,12 @@ def slices_as_split(node: ir.Node, facts: Facts) -> Outcome:
         return outputs[mine]  # type: ignore[index]
 
     return Replace(build)
+
+
+def _becomes_gather(node: ir.Node, taken: range) -> bool:
+    """Whether a Slice takes one element of the dim, which a Squeeze drops then: a Gather does both."""
+    readers = [use.node.op_type for use in node.outputs[0].uses()]
+    return len(taken) == 1 and readers == ["Squeeze"]
 
 
 def _only_cut(node: ir.Node, facts: Facts) -> Cut | None:
@@ -324,11 +335,26 @@ def slice_of_concat(node: ir.Node, facts: Facts) -> Outcome:
 def slice_of_shape(node: ir.Node, facts: Facts) -> Outcome:
     """Slice(Shape(x), [s], [e]) = Shape(x, start=s, end=e), from opset 15 on."""
     inner, cut = maker_of(node.inputs[0], "Shape"), _only_cut(node, facts)
-    if inner is None or cut is None or inner.attributes or facts.opset_version(node) < 15:
+    if inner is None or cut is None or facts.opset_version(node) < 15:
         return None
+    measured = measured_axes(inner, facts)
+    taken = None if measured is None else cut.indices(len(measured))
+    if measured is None or not taken:
+        return Reason("the rank is not known, or it takes nothing")
     source = inner.inputs[0]
-    start = {"start": cut.start} if cut.start else {}
-    end = {} if cut.is_to_the_end else {"end": cut.end}
-    return Replace(lambda op: op.Shape(source, **start, **end))
+    return Replace(lambda op: shape_of(op, source, [measured[index] for index in taken]))
+
+
+def measured_axes(node: ir.Node, facts: Facts) -> list[int] | None:
+    """The axes whose dims a Shape gives; None where the rank of its input is not known."""
+    rank = facts.of(node.inputs[0]).rank
+    if rank is None or has_reference(node):
+        return None
+    return list(range(rank))[attribute(node, "start", 0) : attribute(node, "end", rank)]
+
+
+def shape_of(op: Builder, x: ir.Value | None, axes: Sequence[int]) -> Any:
+    """Shape of opset 15 and later, of axes that follow on each other."""
+    return op.Shape(x, **({"start": axes[0]} if axes[0] else {}), end=axes[-1] + 1)
 
 

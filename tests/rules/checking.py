@@ -65,7 +65,12 @@ def assert_same_everywhere(original: onnx.ModelProto, rewritten: onnx.ModelProto
 
 
 def assert_becomes(
-    body: str, left: Mapping[str, int] | None, *names: str, exact: bool = True, opset: int = 18, overridable: Sequence[str] = ()
+    body: str,
+    left: Mapping[str, int] | None,
+    *names: str,
+    exact: bool = True,
+    opset: int = 18,
+    overridable: Sequence[str] = (),
 ) -> onnx.ModelProto:
     """Asserts what rules leave of a graph, that it computes the same, and that a second run changes nothing.
 

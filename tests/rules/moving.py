@@ -11,7 +11,7 @@ CLEANING = ("dead_node", "unused_initializer")
 
 
 def becomes(text: str, expected: dict[str, int], *rules: str, opset: int = 18, exact: bool = True) -> onnx.ModelProto:
-    """Asserts what operators are left by some rules, that the result is the same, and that a second run changes nothing."""
+    """Asserts what operators are left by some rules, that outputs are the same, and that a second run does nothing."""
     original = parse(text, opset=opset)
     model, _ = rewrite(original, *rules, *CLEANING)
     assert operators(model) == expected

@@ -38,7 +38,9 @@ def test_a_detour_that_loses_nothing_goes(first: str, types: tuple[int, ...]) ->
     assert_becomes(chain(first, *types), {"Cast": 1}, "cast_of_cast")
 
 
-@pytest.mark.parametrize(("first", "types"), [("float16", (FLOAT, FLOAT16)), ("bool", (FLOAT, BOOL)), ("int8", (DOUBLE, INT8))])
+@pytest.mark.parametrize(
+    ("first", "types"), [("float16", (FLOAT, FLOAT16)), ("bool", (FLOAT, BOOL)), ("int8", (DOUBLE, INT8))]
+)
 def test_there_and_back_is_the_value_itself(first: str, types: tuple[int, ...]) -> None:
     assert_becomes(chain(first, *types), {"Identity": 1}, "cast_of_cast")
 

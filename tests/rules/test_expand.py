@@ -43,7 +43,8 @@ def test_what_is_needed_in_full_stays(nodes: str) -> None:
 
 
 def test_an_expanded_value_that_is_an_output_stays() -> None:
-    body = "g (float[N,M] x, float[1,1] w) => (float[N,M] y, float[N,M] e) { s = Shape(x) e = Expand(w, s) y = Add(e, x) }"
+    body = """g (float[N,M] x, float[1,1] w) => (float[N,M] y, float[N,M] e) {
+        s = Shape(x) e = Expand(w, s) y = Add(e, x) }"""
     assert_stays(body, "operand_expanded_for_nothing")
 
 
@@ -66,13 +67,16 @@ def test_a_target_with_a_dim_from_elsewhere_stays() -> None:
 
 
 def test_one_of_two_expands_is_enough() -> None:
-    body = "g (float[N,1] x) => (float[2,N,7] y) <int64[2] s = {1, 7}, int64[3] t = {2, 1, 7}> { v = Expand(x, s) y = Expand(v, t) }"
+    body = """g (float[N,1] x) => (float[2,N,7] y) <int64[2] s = {1, 7}, int64[3] t = {2, 1, 7}> {
+        v = Expand(x, s) y = Expand(v, t) }"""
     assert_becomes(body, {"Expand": 1}, "expand_of_expand")
 
 
 @pytest.mark.parametrize(
-    "nodes", ["v = Expand(x, s) y = Expand(v, t)", "v = Expand(x, p) y = Expand(v, t)", "v = Expand(x, t) y = Expand(v, p)"]
+    "nodes",
+    ["v = Expand(x, s) y = Expand(v, t)", "v = Expand(x, p) y = Expand(v, t)", "v = Expand(x, t) y = Expand(v, p)"],
 )
 def test_an_inner_expand_that_does_something_stays(nodes: str) -> None:
-    body = f"g (float[N,1] x, int64[2] p) => (float[A,B,C] y) <int64[2] s = {{1, 7}}, int64[3] t = {{2, 1, 1}}> {{ {nodes} }}"
+    constants = "int64[2] s = {1, 7}, int64[3] t = {2, 1, 1}"
+    body = f"g (float[N,1] x, int64[2] p) => (float[A,B,C] y) <{constants}> {{ {nodes} }}"
     assert_stays(body, "expand_of_expand")

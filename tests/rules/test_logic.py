@@ -46,7 +46,13 @@ def test_an_operand_that_does_not_decide_is_not_for_this_rule(expression: str) -
 
 @pytest.mark.parametrize(
     ("expression", "dtype"),
-    [("And(x, x)", "bool"), ("Or(x, x)", "bool"), ("Max(x, x, x)", "float"), ("Min(x, x)", "float"), ("BitwiseAnd(x, x)", "int8")],
+    [
+        ("And(x, x)", "bool"),
+        ("Or(x, x)", "bool"),
+        ("Max(x, x, x)", "float"),
+        ("Min(x, x)", "float"),
+        ("BitwiseAnd(x, x)", "int8"),
+    ],
 )
 def test_an_operator_of_equal_operands_gives_them_back(expression: str, dtype: str) -> None:
     body = f"g ({dtype}[N] x) => ({dtype}[N] y) {{ a = {expression} y = Identity(a) }}"
@@ -75,7 +81,9 @@ def test_integers_are_equal_to_themselves(expression: str, dtype: str) -> None:
 WHERE = "g (float[N,3] x, float[N,3] w, bool[N,3] c, float[5,1,1] big) =>"
 
 
-@pytest.mark.parametrize(("expression", "kept"), [("Where(t, x, w)", "x"), ("Where(f, x, w)", "w"), ("Where(c, x, x)", "x")])
+@pytest.mark.parametrize(
+    ("expression", "kept"), [("Where(t, x, w)", "x"), ("Where(f, x, w)", "w"), ("Where(c, x, x)", "x")]
+)
 def test_a_choice_that_is_known(expression: str, kept: str) -> None:
     body = f"{WHERE} (float[N,3] y) {TRUTH} {{ a = {expression} y = Neg(a) }}"
     model = assert_becomes(body, {"Neg": 1}, "where_known_of_floats", exact=False)

@@ -72,7 +72,10 @@ def test_a_power_of_wide_integers_stays() -> None:
     assert_stays(graph("Pow(x, k)", " k = {1}", "int64"), "neutral_operand")
 
 
-@pytest.mark.parametrize(("shape", "constant"), [("1,3", "[2,1] k = {1, 1}"), ("N,3", "[1,1,1] k = {1}"), ("N,3", "[5,1] k = {1, 1, 1, 1, 1}")])
+@pytest.mark.parametrize(
+    ("shape", "constant"),
+    [("1,3", "[2,1] k = {1, 1}"), ("N,3", "[1,1,1] k = {1}"), ("N,3", "[5,1] k = {1, 1, 1, 1, 1}")],
+)
 def test_a_neutral_operand_that_may_enlarge_the_result_stays(shape: str, constant: str) -> None:
     body = f"g (float[{shape}] x) => (float y) <float{constant}> {{ a = Mul(x, k) y = ReduceSum <keepdims = 0> (a) }}"
     assert_stays(body, "neutral_operand")
@@ -90,5 +93,6 @@ def test_a_default_that_the_caller_may_override_is_not_neutral() -> None:
 
 
 def test_the_sum_of_an_old_opset_is_known_by_its_shape() -> None:
-    body = "g (float[N,3] x) => (float[N,3] y) <float[3] k = {1, 1, 1}> { a = Mul <broadcast = 1, axis = 1> (x, k) y = Neg(a) }"
+    body = """g (float[N,3] x) => (float[N,3] y) <float[3] k = {1, 1, 1}> {
+        a = Mul <broadcast = 1, axis = 1> (x, k) y = Neg(a) }"""
     assert_becomes(body, {"Neg": 1}, "neutral_operand", opset=6)

@@ -6,6 +6,7 @@ import pytest
 from tests.helpers import initializers, operators, parse, rewrite
 from tests.rules.checking import assert_becomes, assert_stays
 
+HALF = 'coordinate_transformation_mode = "tf_half_pixel_for_nn", nearest_mode = "ceil"'
 SCALES = "s = Constant <value_floats = [1.0, 1.0, 1.0, 1.0]> ()"
 
 
@@ -25,7 +26,7 @@ def test_a_dropout_that_drops_nothing_goes(body: str, opset: int) -> None:
 
 
 def test_a_dropout_of_the_first_versions_tells_by_an_attribute() -> None:
-    # Neither onnxruntime nor the reference evaluator has them: the specification says that output and input are the same.
+    # Neither onnxruntime nor the reference evaluator has them. The specification says that the output is the input.
     for is_test, left in ((1, {"Neg": 1}), (0, {"Neg": 1, "Dropout": 1})):
         body = f"g (float[N,3] x) => (float[N,3] y) {{ a = Dropout <is_test = {is_test}> (x) y = Neg(a) }}"
         model, _ = rewrite(parse(body, opset=6), "dropout_without_drop")
@@ -50,6 +51,11 @@ def test_the_mask_of_a_dropout_is_true() -> None:
 )
 def test_a_dropout_that_may_train_or_whose_mask_is_open_stays(body: str, opset: int) -> None:
     assert_stays(f"g (float[N,3] x, bool t) => (float[N,3] y) {{ {body} }}", "dropout_without_drop", opset=opset)
+
+
+def test_a_mask_that_is_an_output_stays() -> None:
+    body = "g (float[2,3] x) => (float[2,3] y, bool[2,3] m) { a, m = Dropout(x) y = Neg(a) }"
+    assert_stays(body, "dropout_without_drop")
 
 
 @pytest.mark.parametrize("operator", ["Concat <axis = 0>", "Sum", "Max", "Min", "Mean"])
@@ -87,7 +93,7 @@ def test_an_interpolating_resize_by_one_goes_as_tolerant(mode: str) -> None:
     ("nodes", "opset"),
     [
         ("s = Constant <value_floats = [1.0, 1.0, 1.1, 1.0]> () y = Resize(x, , s)", 18),  # keeps the dims all the same
-        ('y = Resize <coordinate_transformation_mode = "tf_half_pixel_for_nn", nearest_mode = "ceil"> (x, r, ones)', 11),
+        (f"y = Resize <{HALF}> (x, r, ones)", 11),
         ("z = Constant <value_ints = [1, 2, 4, 6]> () y = Resize(x, , , z)", 18),
         ('z = Constant <value_ints = [4, 3]> () '
          'y = Resize <axes = [2, 3], keep_aspect_ratio_policy = "not_larger"> (x, , , z)', 18),

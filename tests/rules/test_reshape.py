@@ -33,8 +33,9 @@ def test_a_target_with_minus_1_stays_itself_element_by_element() -> None:
     "text",
     [
         # N*12 and M, of which M is not the dim in its place, and may be 0.
-        """g (float[N,12,M] x) => (float[K,M] y) <int64[1] c = {-1}, int64[1] t = {12}, int64[1] z = {0}, int64[1] q = {2}> {
-        s = Shape(x) n = Gather(s, z) m = Gather(s, q) k = Mul(n, t) u = Concat <axis = 0> (k, m) y = Reshape(x, u) }""",
+        """g (float[N,12,M] x) => (float[K,M] y) <int64[1] t = {12}, int64[1] z = {0}, int64[1] q = {2}> {
+        s = Shape(x) n = Gather(s, z) m = Gather(s, q) k = Mul(n, t) u = Concat <axis = 0> (k, m)
+        y = Reshape(x, u) }""",
         "g (float[N,12] x, int64[2] t) => (float[K,P] y) { y = Reshape(x, t) }",
     ],
 )
@@ -65,7 +66,8 @@ def test_a_target_that_no_constant_expresses_stays(text: str) -> None:
          "{ a = Unsqueeze(x, s) y = Squeeze(a, t) }", {"Unsqueeze": 1}),
         ("g (float[1,N,1,M] x) => (float[A,B,C] y) <int64[2] s = {0, 2}, int64[1] t = {0}> "
          "{ a = Squeeze(x, s) y = Unsqueeze(a, t) }", {"Squeeze": 1}),
-        ("g (float[2,3,4] x) => (float[A,B,C] y) <int64[1] t = {1}> { a = Flatten(x) y = Unsqueeze(a, t) }", {"Reshape": 1}),
+        ("g (float[2,3,4] x) => (float[A,B,C] y) <int64[1] t = {1}> { a = Flatten(x) y = Unsqueeze(a, t) }",
+         {"Reshape": 1}),
         ("g (float[N,3,4] x) => (float[A,B] y) <int64[4] s = {0, 0, 2, 2}> { a = Reshape(x, s) y = Flatten(a) }",
          {"Reshape": 1}),
         ("g (float[N,M,4] x) => (float[A,B,C,D] y) <int64[4] s = {0, 0, 2, 2}, int64[1] t = {1}> "
@@ -106,9 +108,10 @@ def test_allowzero_of_the_outer_target_is_a_real_0() -> None:
 
 def test_a_dynamic_target_that_may_be_0_is_meant_as_such() -> None:
     becomes(
-        """g (float[N,M,6] x, float[N,M] z) => (float[A,B] y) <int64[1] o = {3}, int64[2] k = {2, 3}> {
-            a = Unsqueeze(x, o) n = Shape(z) s = Mul(n, k) y = Reshape(a, s) }""",
-        {"Reshape": 1, "Shape": 1, "Mul": 1},
+        """g (float[N,M] x) => (float[A,B,C] y) <int64[1] o = {2}> {
+            z = Concat <axis = 0> (x, x) a = Unsqueeze(z, o) n = Shape(x) s = Concat <axis = 0> (n, o)
+            y = Reshape(a, s) }""",
+        {"Reshape": 1, "Shape": 1, "Concat": 2},
         "one_reshape",
     )
 
@@ -120,9 +123,11 @@ def test_a_dynamic_target_that_may_be_0_is_meant_as_such() -> None:
         """g (float[N,4,M] x) => (float[A,B,C] y) <int64[1] t = {1}, int64[3] s = {-1, 1, 0}> {
         a = Flatten <axis = 2> (x) y = Unsqueeze(a, t) }""",
         # An unknown axis.
-        """g (float[N,M] x, int64[1] k) => (float[A,B,C,D] y) <int64[1] t = {1}> { a = Unsqueeze(x, t) y = Unsqueeze(a, k) }""",
+        """g (float[N,M] x, int64[1] k) => (float[A,B,C,D] y) <int64[1] t = {1}> {
+        a = Unsqueeze(x, t) y = Unsqueeze(a, k) }""",
         # A target that copies a dim of the inner result, of unknown rank.
-        """g (float[N,M] x, int64[3] k) => (float[A,B] y) <int64[2] t = {0, -1}> { a = Reshape(x, k) y = Reshape(a, t) }""",
+        """g (float[N,M] x, int64[3] k) => (float[A,B] y) <int64[2] t = {0, -1}> {
+        a = Reshape(x, k) y = Reshape(a, t) }""",
         # Where M is 0, the target's 0 copies the N of the inner result.
         """g (float[N,M] x, float[M,N] z) => (float[A,B] y) <int64[1] o = {1}> {
         a = Unsqueeze(x, o) s = Shape(z) y = Reshape(a, s) }""",

@@ -61,7 +61,8 @@ def test_shape_is_taken_of_the_earliest_value_with_the_same_dims(nodes: str) -> 
 
 
 def test_the_selected_dims_stay_the_same() -> None:
-    model = assert_becomes("g (float[N,M] x) => (int64[1] s) { a = Neg(x) s = Shape <start = 1> (a) }", {"Shape": 1}, "shape_of_source")
+    body = "g (float[N,M] x) => (int64[1] s) { a = Neg(x) s = Shape <start = 1> (a) }"
+    model = assert_becomes(body, {"Shape": 1}, "shape_of_source")
     assert [(a.name, a.i) for a in model.graph.node[0].attribute] == [("start", 1)]
 
 

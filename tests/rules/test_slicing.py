@@ -16,14 +16,16 @@ step = st.sampled_from([1, 1, 1, 2, 3, -1, -2])
 def slices(dim: str, *cuts: tuple[int, int, int]) -> onnx.ModelProto:
     """A chain of Slices of one axis."""
     values = ", ".join(
-        f"int64[1] {name}{k} = {{{number}}}" for k, cut in enumerate(cuts) for name, number in zip("set", cut, strict=True)
+        f"int64[1] {name}{k} = {{{number}}}"
+        for k, cut in enumerate(cuts)
+        for name, number in zip("set", cut, strict=True)
     )
     chain = " ".join(f"v{k + 1} = Slice(v{k}, s{k}, e{k}, zero, t{k})" for k in range(len(cuts)))
     return parse(f"g (float[{dim}] v0) => (float[A] v{len(cuts)}) <int64[1] zero = {{0}}, {values}> {{ {chain} }}")
 
 
 @settings(max_examples=300, deadline=None)
-@given(dim=st.sampled_from(["0", "1", "2", "5", "N"]), first=st.tuples(bound, bound, step), second=st.tuples(bound, bound, step))
+@given(st.sampled_from(["0", "1", "2", "5", "N"]), st.tuples(bound, bound, step), st.tuples(bound, bound, step))
 def test_slices_of_one_axis_keep_their_meaning(
     dim: str, first: tuple[int, int, int], second: tuple[int, int, int]
 ) -> None:
@@ -61,7 +63,9 @@ def test_two_slices_of_one_axis_become_one(dim: str, first: tuple[int, int, int]
         ((-1, -(2**63), -1), (0, 2, 1)),
     ],
 )
-def test_two_slices_stay_where_one_depends_on_an_unknown_dim(first: tuple[int, int, int], second: tuple[int, int, int]) -> None:
+def test_two_slices_stay_where_one_depends_on_an_unknown_dim(
+    first: tuple[int, int, int], second: tuple[int, int, int]
+) -> None:
     _, rewriter = rewrite(slices("N", first, second), "slice_of_slice")
     assert len(rewriter.ledger) == 0
 
@@ -104,7 +108,8 @@ def test_slices_stay(text: str) -> None:
 @pytest.mark.parametrize(("start", "end"), [(0, 1), (2, 3), (-1, 2**63 - 1), (-2, -1)])
 def test_one_slice_without_its_dim_is_a_gather(start: int, end: int) -> None:
     becomes(
-        f"""g (float[3,4,N] x) => (float[A,B] y) <int64[1] s = {{{start}}}, int64[1] e = {{{end}}}, int64[1] a = {{1}}> {{
+        f"""g (float[3,4,N] x) => (float[A,B] y)
+        <int64[1] s = {{{start}}}, int64[1] e = {{{end}}}, int64[1] a = {{1}}> {{
             p = Slice(x, s, e, a) y = Squeeze(p, a) }}""",
         {"Gather": 1},
         "squeeze_of_slice",
@@ -112,13 +117,13 @@ def test_one_slice_without_its_dim_is_a_gather(start: int, end: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("start", "end", "axis", "opset"), [(0, 2, 1, 18), (-1, 0, 1, 18), (1, 2, 0, 18), (-1, 2**63 - 1, 1, 10)]
+    ("start", "end", "dropped", "opset"), [(0, 2, 1, 18), (-1, 0, 1, 18), (1, 2, 0, 18), (-1, 2**63 - 1, 1, 10)]
 )
-def test_other_slices_are_no_gather(start: int, end: int, axis: int, opset: int) -> None:
-    squeeze = "Squeeze <axes = [1]> (p)" if opset < 13 else "Squeeze(p, q)"
+def test_other_slices_are_no_gather(start: int, end: int, dropped: int, opset: int) -> None:
+    squeeze = f"Squeeze <axes = [{dropped}]> (p)" if opset < 13 else "Squeeze(p, q)"
     stays(
-        f"""g (float[1,4,N] x) => (float y) <int64[1] s = {{{start}}}, int64[1] e = {{{end}}}, int64[1] a = {{{axis}}},
-            int64[1] q = {{1}}> {{ p = Slice(x, s, e, a) r = {squeeze} y = ReduceMax <keepdims = 0> (r) }}""",
+        f"""g (float[1,M,N] x) => (float[A,B] y) <int64[1] s = {{{start}}}, int64[1] e = {{{end}}}, int64[1] a = {{1}},
+            int64[1] q = {{{dropped}}}> {{ p = Slice(x, s, e, a) y = {squeeze} }}""",
         "squeeze_of_slice",
         opset=opset,
     )
@@ -141,7 +146,7 @@ def test_slices_that_cut_a_dim_into_parts_are_one_split(opset: int) -> None:
         HALVES.replace("[N,6]", "[6,N]"),  # the second part is of unknown size
         HALVES.replace("q = Slice(x, z, h, a)", "q = Slice(x, z, a, a)"),  # a gap
         HALVES.replace("q = Slice(x, z, h, a)", "q = Slice(x, z, h, z)"),  # another axis
-        HALVES.replace("n = Neg(p)", "n = Neg(p) ").replace("q = Slice(x, z, h, a)", "o = Neg(x) q = Slice(o, z, h, a)"),
+        HALVES.replace("q = Slice(x, z, h, a)", "o = Neg(x) q = Slice(o, z, h, a)"),  # another value
     ],
 )
 def test_other_slices_are_no_split(text: str) -> None:
@@ -182,7 +187,7 @@ def test_a_slice_of_two_joined_parts_stays() -> None:
     )
 
 
-@pytest.mark.parametrize(("start", "end"), [(0, 2), (1, 2**63 - 1), (-2, -1), (-9, 9), (2, 1)])
+@pytest.mark.parametrize(("start", "end"), [(0, 2), (1, 2**63 - 1), (-2, -1), (-9, 9)])
 def test_a_slice_of_a_shape_is_a_shape(start: int, end: int) -> None:
     text = f"""g (float[N,M,3] x) => (int64[A] y) <int64[1] s = {{{start}}}, int64[1] e = {{{end}}}> {{
         p = Shape(x) y = Slice(p, s, e) }}"""
@@ -190,3 +195,18 @@ def test_a_slice_of_a_shape_is_a_shape(start: int, end: int) -> None:
     stays(text, "slice_of_shape", opset=14)
 
 
+
+
+def test_a_slice_of_a_part_of_a_shape() -> None:
+    becomes(
+        """g (float[N,M,3,K] x) => (int64[A] y) <int64[1] s = {1}, int64[1] e = {-1}> {
+            p = Shape <start = 1> (x) y = Slice(p, s, e) }""",
+        {"Shape": 1},
+        "slice_of_shape",
+    )
+
+
+def test_slices_that_become_gathers_are_no_split() -> None:
+    text = """g (float[2,N] x) => (float[A] y) <int64[1] z = {0}, int64[1] o = {1}, int64[1] e = {2}> {
+        p = Slice(x, z, o, z) q = Slice(x, o, e, z) a = Squeeze(p, z) b = Squeeze(q, z) y = Add(a, b) }"""
+    becomes(text, {"Gather": 2, "Add": 1}, "slices_as_split", "squeeze_of_slice")

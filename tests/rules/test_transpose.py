@@ -30,12 +30,14 @@ def test_what_moves_nothing_goes(node: str) -> None:
     ],
 )
 def test_two_transposes_become_one_or_none(first: str, second: str, left: dict[str, int]) -> None:
-    text = f"g (float[N,3,M] x) => (float[A,B,C] y) {{ a = Transpose {first} (x) b = Transpose {second} (a) y = Relu(b) }}"
+    text = f"g (float[N,3,M] x) => (float[A,B,C] y) {{ a = Transpose {first} (x) b = Transpose {second} (a)"
+    text += " y = Relu(b) }"
     becomes(text, left, "transpose_of_transpose", "identity_transpose")
 
 
 def test_two_default_transposes_cancel_at_any_rank() -> None:
-    text = "g (float[N] x, int64[K] s) => (float y) { r = Reshape(x, s) a = Transpose(r) b = Transpose(a) y = ReduceSum(b) }"
+    text = """g (float[N] x, int64[K] s) => (float y) {
+        r = Reshape(x, s) a = Transpose(r) b = Transpose(a) y = ReduceSum(b) }"""
     model, _ = rewrite(parse(text), "transpose_of_transpose", "dead_node")
     assert operators(model) == {"Reshape": 1, "ReduceSum": 1}
 

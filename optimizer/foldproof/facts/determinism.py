@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 import onnx
@@ -42,10 +43,17 @@ def _is_deterministic(node: ir.Node, facts: Facts, calls: frozenset[ir.OperatorI
         return False
     if node.op_type == "Dropout" and not node.domain:
         return _never_trains(node, facts, schema.since_version)
-    marked = schema.node_determinism is _Determinism.Deterministic or node.op_type in _UNMARKED
+    marked = _is_marked(node.domain, node.op_type, schema.since_version) or node.op_type in _UNMARKED
     if not marked and node.op_type not in _BODIES_DECIDE:
         return False
     return all(_is_deterministic(each, facts, calls) for body in bodies_of(node) for each in body.all_nodes())
+
+
+@functools.lru_cache(maxsize=1024)
+def _is_marked(domain: str, op_type: str, version: int) -> bool:
+    """Whether the schema itself says that an operator is deterministic."""
+    schema = onnx.defs.get_schema(op_type, version, domain)
+    return bool(schema.node_determinism is _Determinism.Deterministic)
 
 
 def _never_trains(node: ir.Node, facts: Facts, version: int) -> bool:

@@ -242,7 +242,8 @@ def _meet_elements(a: tuple[Element, ...] | None, b: tuple[Element, ...] | None)
     if a is None or b is None or len(a) != len(b):
         return b if a is None else a
     return tuple(
-        y if x is None or (isinstance(x, Dim) and isinstance(y, (int, Fraction))) else x for x, y in zip(a, b, strict=True)
+        y if x is None or (isinstance(x, Dim) and isinstance(y, (int, Fraction))) else x
+        for x, y in zip(a, b, strict=True)
     )
 
 

@@ -1,6 +1,7 @@
 """Tensors of which each element is one and the same number, of whatever size: known without a single element stored.
 
-Exporters write weights as `ConstantOfShape`, and masks as an `Expand` of a scalar. Rules look through them by `Fact.fill`.
+Exporters write weights as `ConstantOfShape`, and masks as an `Expand` of a scalar. Rules look through them by
+`Fact.fill`.
 """
 
 from __future__ import annotations

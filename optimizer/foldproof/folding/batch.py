@@ -14,6 +14,7 @@ from foldproof.facts import Facts
 from foldproof.folding.candidates import reads_of
 from foldproof.folding.sources import tensor_of
 from foldproof.graphs import bodies_of
+from foldproof.rewriting.constants import strings_of
 
 FED_FROM = 4096
 """Constants of at least this many bytes are fed, so that they are not copied into the model; runtimes want to see the
@@ -42,7 +43,11 @@ class Batch:
 
 
 def write(
-    nodes: Sequence[ir.Node], wanted: Iterable[ir.Value], computed: Mapping[ir.Value, Any], model: ir.Model, facts: Facts
+    nodes: Sequence[ir.Node],
+    wanted: Iterable[ir.Value],
+    computed: Mapping[ir.Value, Any],
+    model: ir.Model,
+    facts: Facts,
 ) -> Batch:
     """Writes nodes as a model.
 
@@ -121,7 +126,7 @@ class _Writer:
     def node(self, node: ir.Node) -> onnx.NodeProto:
         proto = onnx.NodeProto(op_type=node.op_type, domain=node.domain, overload=node.overload)
         proto.input.extend(map(self.name, node.inputs))
-        # An output without a name is left out; one that nothing reads may be wanted all the same by its operator.
+        # An output without a name is one that the node leaves out.
         proto.output.extend(self.name(output) if output.name else "" for output in node.outputs)
         for attribute in node.attributes.values():
             if attribute.type is ir.AttributeType.GRAPH:
@@ -153,8 +158,7 @@ class _Writer:
     def tensor(self, tensor: ir.TensorProtocol, name: str) -> onnx.TensorProto:
         proto = onnx.TensorProto(name=name, data_type=tensor.dtype.value, dims=tensor.shape.numpy())
         if tensor.dtype is ir.DataType.STRING:
-            texts = tensor.numpy().reshape(-1)
-            proto.string_data.extend(text.encode() if isinstance(text, str) else text for text in texts)
+            proto.string_data.extend(strings_of(tensor.numpy()))
         else:
             proto.raw_data = tensor.tobytes()
         return proto

@@ -9,7 +9,8 @@ from foldproof.model_file.adopting import tensors_of
 FREE_BYTES = 64 << 10
 """So many bytes may always be added, where no other limit is asked for."""
 
-_PERCENT_AT_LEVEL: dict[int, tuple[float, int]] = {1: (1.0, FREE_BYTES), 2: (1.0, FREE_BYTES), 3: (10.0, 16 * FREE_BYTES)}
+_AT_LEVEL = {1: (1.0, FREE_BYTES), 2: (1.0, FREE_BYTES), 3: (10.0, 16 * FREE_BYTES)}
+"""For each optimization level, the percentage and the least number of bytes."""
 
 
 class Budget:
@@ -38,7 +39,7 @@ class Budget:
         size = sum(tensor.nbytes for tensor in tensors_of(model))
         if percent is not None:
             return cls(int(size * percent / 100))
-        share, least = _PERCENT_AT_LEVEL[level]
+        share, least = _AT_LEVEL[level]
         return cls(max(int(size * share / 100), least))
 
     def fits(self, growth: int) -> bool:

@@ -20,12 +20,19 @@ class Candidates:
     """Nodes that can be computed once and for all.
 
     Attributes:
-        nodes: The nodes, each after those that it reads.
+        nodes: The nodes, each after those that it reads, with all values that it reads.
         facts: The facts of the model.
     """
 
-    nodes: dict[ir.Node, None]
+    nodes: dict[ir.Node, tuple[ir.Value, ...]]
     facts: Facts
+
+    def makers(self, node: ir.Node) -> Iterator[ir.Node]:
+        """Those of the candidates that make what a candidate reads."""
+        for value in self.nodes[node]:
+            maker = value.producer()
+            if maker is not None and maker in self.nodes:
+                yield maker
 
     def holds(self, node: ir.Node | None) -> bool:
         """Whether a node is one of them, or stands in a body of one."""
@@ -47,7 +54,7 @@ class Candidates:
             yield found
 
 
-def reads_of(node: ir.Node) -> dict[ir.Value, None]:
+def reads_of(node: ir.Node) -> tuple[ir.Value, ...]:
     """All values that a node reads: its inputs, and what its bodies take from the graphs around them."""
     reads = dict.fromkeys(value for value in node.inputs if value is not None)
     inner: dict[ir.Graph, None] = {}
@@ -56,7 +63,12 @@ def reads_of(node: ir.Node) -> dict[ir.Value, None]:
     for graph in inner:
         values = [value for each in graph for value in each.inputs] + list(graph.outputs)
         reads.update(dict.fromkeys(value for value in values if value is not None and _home(value) not in inner))
-    return reads
+    return tuple(reads)
+
+
+def read_outputs(node: ir.Node) -> list[ir.Value]:
+    """The outputs of a node that anything reads."""
+    return [output for output in node.outputs if output.uses() or output.is_graph_output()]
 
 
 def _home(value: ir.Value) -> ir.Graph | None:
@@ -81,13 +93,14 @@ def find(nodes: Iterable[ir.Node], facts: Facts, keep: frozenset[str], failed: s
         node = queue.popleft()
         if node in found.nodes or node.graph is None or node in failed or (node.name and node.name in keep):
             continue
-        if not all(value in made or is_source(value, facts) for value in reads_of(node)):
+        reads = reads_of(node)
+        if not all(value in made or is_source(value, facts) for value in reads):
             continue
-        if all(facts.of(output).constant is not None for output in node.outputs):
-            continue  # it is a Constant node
+        if _is_name_of_constant(node, facts):
+            continue
         if not _is_computable(node, facts):
             continue
-        found.nodes[node] = None
+        found.nodes[node] = reads
         for output in node.outputs:
             made.add(output)
             for use in output.uses():
@@ -108,8 +121,17 @@ def _is_computable(node: ir.Node, facts: Facts) -> bool:
     )
 
 
+def _is_name_of_constant(node: ir.Node, facts: Facts) -> bool:
+    """Whether a node is a Constant, or hands out one that rules can read instead, as an Identity does."""
+    if any(facts.of(output).constant is None for output in node.outputs):
+        return False
+    return not node.inputs or not any(output.is_graph_output() for output in node.outputs)
+
+
 def _refers(node: ir.Node) -> bool:
     """Whether an attribute, here or in a body, is that of an enclosing function."""
+    if not node.attributes:
+        return False
     nodes = [node, *(each for body in bodies_of(node) for each in body.all_nodes())]
     return any(attribute.is_ref() for each in nodes for attribute in each.attributes.values())
 

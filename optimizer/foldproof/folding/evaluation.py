@@ -15,6 +15,19 @@ from foldproof.folding.limits import SECONDS
 from foldproof.verification.engines import Engine, EngineError, OnnxRuntime
 from foldproof.verification.reference import Reference
 
+_SIGNS_OF_LACKING = (
+    "NOT_IMPLEMENTED",
+    "INVALID_GRAPH",
+    "not currently registered or supported",
+    "can't hand over",
+    "ValidateOpsetForDomain",
+)
+"""What onnxruntime says where it lacks an operator, a type or an opset. Anything else is a failure of the computation
+itself, which another engine must not overlook: the ONNX reference divides by 0, for one."""
+
+
+_EXACT = frozenset({ir.DataType.BOOL, ir.DataType.STRING})
+
 
 class Evaluator:
     """Computes nodes of a model.
@@ -31,7 +44,7 @@ class Evaluator:
     def __init__(self, model: ir.Model, facts: Facts) -> None:
         self._model = model
         self._facts = facts
-        self._has_runtime = importlib.util.find_spec("onnxruntime") is not None
+        self._has_runtime = has_onnxruntime()
         self._lacking: set[Hashable] = set()
         self.failures: dict[ir.Node, str] = {}
         self.sessions = 0
@@ -116,6 +129,11 @@ class Evaluator:
         kinds: list[type[OnnxRuntime] | type[Reference]] = [OnnxRuntime, Reference]
         if signature in self._lacking:
             kinds = [Reference]
+        if not self._has_runtime:
+            kinds = [Reference]
+            if self._rounds(node):
+                self.failures[node] = "onnxruntime is not installed, and nothing else rounds as it does"
+                return
         for kind in kinds:
             try:
                 results = self._results(kind, [node], wanted, computed, seconds)
@@ -128,6 +146,11 @@ class Evaluator:
                 errors.append(error.brief)
                 break
         self.failures[node] = "; ".join(errors)
+
+    def _rounds(self, node: ir.Node) -> bool:
+        """Whether floats take part, so that another engine than the runtime may give other bits."""
+        dtypes = [self._facts.of(value).dtype for value in (*reads_of(node), *node.outputs)]
+        return any(dtype is None or not (dtype.is_integer() or dtype in _EXACT) for dtype in dtypes)
 
     def _signature(self, node: ir.Node) -> Hashable:
         """What decides whether a runtime has a kernel for a node."""
@@ -143,19 +166,21 @@ class Evaluator:
         seconds: float,
     ) -> list[Any]:
         if kind is OnnxRuntime and not self._has_runtime:
-            raise Unsupported("onnxruntime is not installed")
+            raise EngineError("onnxruntime is not installed")
         written = batch.write(nodes, wanted, computed, self._model, self._facts)
         self.sessions += 1
         try:
             engine: Engine = kind(written.proto)
-        except EngineError as error:
-            raise Unsupported(str(error)) from error
-        try:
             return engine.run(written.feeds, seconds)
         except EngineError as error:
-            if "NOT_IMPLEMENTED" in str(error):
+            if any(sign in str(error) for sign in _SIGNS_OF_LACKING):
                 raise Unsupported(str(error)) from error
             raise
+
+
+def has_onnxruntime() -> bool:
+    """Whether onnxruntime is installed. It is not imported before something has to be computed."""
+    return importlib.util.find_spec("onnxruntime") is not None
 
 
 class Unsupported(EngineError):

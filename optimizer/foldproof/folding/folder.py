@@ -9,14 +9,14 @@ import onnx_ir as ir
 
 from foldproof.facts import Facts
 from foldproof.folding.budget import Budget
-from foldproof.folding.candidates import Candidates, find, reads_of
+from foldproof.folding.candidates import Candidates, find, read_outputs, reads_of
 from foldproof.folding.evaluation import Evaluator
 from foldproof.folding.folding_rule import constant_folding
 from foldproof.folding.limits import BATCH_BYTES
 from foldproof.folding.results import Results
 from foldproof.folding.selection import Selector
 from foldproof.folding.sources import is_source, size_of, tensor_of
-from foldproof.rewriting.rule import Constant, Reason, Rule
+from foldproof.rewriting.rule import Constant, Reason, Remove, Rule
 
 
 class Folder:
@@ -62,15 +62,16 @@ class Folder:
         """How many models were loaded to compute all that was folded."""
         return self._evaluator.sessions
 
-    def fold(self, nodes: Iterable[ir.Node]) -> Iterator[tuple[ir.Node, Constant | Reason]]:
+    def fold(self, nodes: Iterable[ir.Node]) -> Iterator[tuple[ir.Node, Constant | Remove | Reason]]:
         """Computes what became constant.
 
         Args:
             nodes: Where to look: the nodes that are new, or of which an input is.
 
         Yields:
-            A node with what its outputs become, or why it stays. The model may be changed accordingly in between.
+            A node with what its outputs become, or why it stays. The model is to be changed accordingly in between.
         """
+        failed = len(self.failures)
         candidates = find(nodes, self._facts, self._keep, set(self.failures))
         if not candidates.nodes:
             return
@@ -80,20 +81,29 @@ class Folder:
         yield from selection.stays.items()
         unknown = []
         for node in selection.folds:
-            if all(is_source(output, self._facts) for output in _read_outputs(node)):
+            if all(is_source(output, self._facts) for output in read_outputs(node)):
                 yield node, self._outcome(node, {})
             else:
                 unknown.append(node)
         for batch in self._batches(unknown, candidates):
             folds = [node for node in batch if node in selection.folds]
-            found = self._evaluator.evaluate(batch, [output for node in folds for output in _read_outputs(node)])
-            for node in folds:
-                yield node, self._outcome(node, found)
+            found = self._evaluator.evaluate(batch, [output for node in folds for output in read_outputs(node)])
+            for node in batch:
+                if node in selection.folds or node in self.failures:
+                    outcome = self._outcome(node, found)
+                    if isinstance(outcome, Reason):
+                        self._budget.spend(-selection.folds.get(node, 0))
+                    yield node, outcome
+        for node in reversed(candidates.nodes):
+            if node.graph is not None and not read_outputs(node):
+                yield node, Remove()
+        if len(self.failures) > failed:  # what a failed node reads may be folded by itself
+            yield from self.fold(node for node in candidates.nodes if node.graph is not None)
 
     def _outcome(self, node: ir.Node, found: dict[ir.Value, Any]) -> Constant | Reason:
         if node in self.failures:
             return Reason("its evaluation failed: {}", self.failures[node])
-        read = _read_outputs(node)
+        read = read_outputs(node)
         tensors: list[ir.TensorProtocol | None] = []
         for output in node.outputs:
             if output not in read:
@@ -144,10 +154,10 @@ class Folder:
         stack = [node]
         while stack:
             current = stack[-1]
-            makers = [value.producer() for value in reads_of(current) if not is_source(value, self._facts)]
             missing = [
-                maker for maker in makers
-                if maker is not None and maker in candidates.nodes and maker not in done and maker not in order
+                maker for value in reads_of(current)
+                if (maker := value.producer()) is not None and maker in candidates.nodes
+                and maker not in done and maker not in order and not is_source(value, self._facts)
             ]
             if current in order or current in done:
                 stack.pop()
@@ -162,7 +172,3 @@ class Folder:
         values = [*node.outputs, *(value for value in reads_of(node) if value.producer() is None)]
         return sum(size_of(value, self._facts) or 0 for value in values)
 
-
-def _read_outputs(node: ir.Node) -> list[ir.Value]:
-    """The outputs of a node that anything reads."""
-    return [output for output in node.outputs if output.uses() or output.is_graph_output()]

@@ -14,8 +14,9 @@ constant_folding = Rule(
     explanation=(
         "All that is ready is computed at once, in one session of onnxruntime with its optimizations off, so that a\n"
         "float has the bits that the model itself would have given. What onnxruntime lacks is computed by the ONNX\n"
-        "reference where that is known to be right. Random and unknown operators are never folded, quantized weights only\n"
-        "on demand (--fold-quantized-weights), and nothing that would make the file grow beyond the budget (--max-growth)."
+        "reference where that is known to be right. Random and unknown operators are never folded, quantized weights\n"
+        "only on demand (--fold-quantized-weights), and nothing that would make the file grow beyond the budget\n"
+        "(--max-growth)."
     ),
     level=1,
 )

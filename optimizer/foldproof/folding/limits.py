@@ -6,14 +6,13 @@ import onnx_ir as ir
 
 from foldproof.facts import Facts
 from foldproof.folding.sources import size_of
-from foldproof.graphs import bodies_of
 from foldproof.rewriting.rule import Reason
 
 MAX_BYTES = 256 << 20
 """A tensor of more bytes is computed only where it is made of as many."""
 
 MAX_TRIPS = 10_000
-"""A Loop of more iterations, or a body over a longer axis, is not computed."""
+"""A Loop of more iterations is not computed."""
 
 BATCH_BYTES = 256 << 20
 """The tensors that one session holds, inputs and results, as far as their sizes are known before."""
@@ -24,12 +23,11 @@ SECONDS = 20.0
 
 def too_much(node: ir.Node, facts: Facts) -> Reason | None:
     """Why a node is not computed: its result or the number of its iterations is too large."""
-    sizes = [size_of(output, facts) or 0 for output in node.outputs]
-    read = sum(size_of(value, facts) or 0 for value in node.inputs if value is not None)
-    if max(sizes, default=0) > max(MAX_BYTES, read):
-        return Reason("its result has {} bytes", max(sizes))
-    if any(True for _ in bodies_of(node)) and node.inputs and node.inputs[0] is not None:
+    largest = max((size_of(output, facts) or 0 for output in node.outputs), default=0)
+    if largest > MAX_BYTES and largest > sum(size_of(value, facts) or 0 for value in node.inputs if value is not None):
+        return Reason("its result has {} bytes", largest)
+    if node.op_type == "Loop" and node.inputs and node.inputs[0] is not None:
         trips = facts.of(node.inputs[0]).ints
-        if node.op_type == "Loop" and trips is not None and trips and trips[0] > MAX_TRIPS:
+        if trips and trips[0] > MAX_TRIPS:
             return Reason("it runs {} times", trips[0])
     return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from foldproof.folding.candidates import Candidates, reads_of
+from foldproof.folding.candidates import Candidates
 
 OPERATORS = frozenset({"QuantizeLinear", "DequantizeLinear"})
 """What makes a weight a quantized one, in every form: QDQ, fake quantization, blocks of 4 bits."""
@@ -20,8 +20,7 @@ class Quantized:
     def __init__(self, candidates: Candidates) -> None:
         self._nodes: set[ir.Node] = set()
         for node in candidates.nodes:
-            makers = (value.producer() for value in reads_of(node))
-            if node.op_type in OPERATORS or any(maker in self._nodes for maker in makers):
+            if node.op_type in OPERATORS or any(maker in self._nodes for maker in candidates.makers(node)):
                 self._nodes.add(node)
 
     def holds(self, node: ir.Node) -> bool:

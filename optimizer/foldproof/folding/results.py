@@ -9,6 +9,7 @@ import numpy as np
 import onnx_ir as ir
 
 from foldproof.facts.fact import Fact
+from foldproof.rewriting.constants import strings_of
 from foldproof.rewriting.rule import Reason
 
 SPILLED_FROM = 8 << 20
@@ -41,8 +42,7 @@ class Results:
         ):
             return Reason("the runtime gave it the shape {}, which contradicts what is proven", list(array.shape))
         if array.dtype.kind in "OSU":
-            texts = [each if isinstance(each, bytes) else str(each).encode() for each in array.reshape(-1)]
-            tensor: ir.TensorProtocol = ir.StringTensor(texts, shape=ir.Shape(array.shape))
+            tensor: ir.TensorProtocol = ir.StringTensor(strings_of(array), shape=ir.Shape(array.shape))
         else:
             tensor = ir.Tensor(self._kept(array), dtype=ir.DataType.from_numpy(array.dtype))
         if _is_narrow(array.dtype) and np.isnan(array).any():

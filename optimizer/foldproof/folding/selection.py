@@ -1,21 +1,20 @@
 """Which candidates are worth folding: those whose results the file can hold within the budget.
 
-A candidate's results must be stored where something else than a candidate reads them. Where that would make the file grow
-too much, the node stays, and what it reads is looked at in its place: so of `Expand(Sqrt(k), [1000, 1000])` the root is
-folded and the Expand stays.
+A candidate's results must be stored where something else than a candidate reads them. Where that would make the file
+grow too much, the node stays, and what it reads is looked at in its place: so of `Expand(Sqrt(k), [1000, 1000])` the
+root is folded and the Expand stays.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import heapq
-from collections.abc import Iterable
 
 import onnx_ir as ir
 
 from foldproof.facts import Facts, Kind
 from foldproof.folding.budget import Budget
-from foldproof.folding.candidates import Candidates, reads_of
+from foldproof.folding.candidates import Candidates, read_outputs
 from foldproof.folding.quantization import Quantized
 from foldproof.folding.sources import is_source, size_of
 from foldproof.rewriting.rule import Reason
@@ -72,7 +71,7 @@ class Selector:
                 spent += growth
                 continue
             self._stays[node] = reason
-            for maker in self._makers(node):
+            for maker in self._candidates.makers(node):
                 if maker not in pushed:
                     pushed.add(maker)
                     heapq.heappush(heap, self._entry(maker))
@@ -93,17 +92,11 @@ class Selector:
     def _is_outside(self, node: ir.Node) -> bool:
         return node not in self._candidates.nodes or node in self._stays
 
-    def _makers(self, node: ir.Node) -> Iterable[ir.Node]:
-        for value in reads_of(node):
-            maker = value.producer()
-            if maker is not None and maker in self._candidates.nodes:
-                yield maker
-
     def _refusal(self, node: ir.Node) -> Reason | None:
         """Why a node can't be folded, whatever its size."""
-        for output in node.outputs:
+        for output in read_outputs(node):
             kind = self._facts.of(output).kind
-            if kind is not Kind.TENSOR and (output.uses() or output.is_graph_output()):
+            if kind is not Kind.TENSOR:
                 return Reason("its result is a constant {}, which no initializer holds", kind.value)
         if self._quantized is not None and self._quantized.holds(node):
             readers = (reader for output in node.outputs for reader in self._candidates.readers(output))
@@ -123,7 +116,7 @@ class Selector:
 
     def _price_of_inputs(self, node: ir.Node) -> int:
         total = 0
-        for value in reads_of(node):
+        for value in self._candidates.nodes[node]:
             if value in self._cheapest:
                 total += self._cheapest[value]
             elif not self._is_read_outside(value):
@@ -131,9 +124,14 @@ class Selector:
         return total
 
     def _growth(self, node: ir.Node) -> int:
-        """By how much the file grows if the results of a node are stored. A size that is not known counts nothing yet."""
-        stored = sum(size_of(output, self._facts) or 0 for output in node.outputs if output.uses() or output.is_graph_output())
-        return stored - self._price_of_inputs(node)
+        """The bytes by which the file grows if the results of a node are stored. An unknown size counts nothing yet."""
+        return self._size_of_results(node) - self._price_of_inputs(node)
+
+    def _size_of_results(self, node: ir.Node) -> int:
+        return sum(size_of(output, self._facts) or 0 for output in read_outputs(node))
+
+    def _is_of_known_size(self, node: ir.Node) -> bool:
+        return all(size_of(output, self._facts) is not None for output in read_outputs(node))
 
     def _make_it_fit(self, folds: dict[ir.Node, int]) -> int:
         """Gives up folds, the largest first, until what they add and free together is within the budget.
@@ -154,16 +152,16 @@ class Selector:
         freed: dict[ir.Value, None] = {}
         for node in reversed(self._candidates.nodes):
             if node in folds:
-                added += sum(
-                    size_of(output, self._facts) or 0 for output in node.outputs if output.uses() or output.is_graph_output()
-                )
+                if not self._is_of_known_size(node):
+                    continue  # it is counted when it is computed, and until then nothing counts as freed by it
+                added += self._size_of_results(node)
             elif node in self._stays or any(
                 output.is_graph_output() or any(reader not in gone for reader in self._candidates.readers(output))
                 for output in node.outputs
             ):
                 continue
             gone.add(node)
-            freed.update(dict.fromkeys(value for value in reads_of(node) if is_source(value, self._facts)))
+            freed.update(dict.fromkeys(value for value in self._candidates.nodes[node] if is_source(value, self._facts)))
         return added - sum(
             _stored_size(value, self._facts)
             for value in freed

@@ -137,7 +137,8 @@ def _serialize(model: ir.Model, source: Source, data_name: str) -> tuple[bytes, 
     """The bytes of the model, and what goes to a data file, if there is to be one."""
     sizes = [(tensor.nbytes, isinstance(tensor, ir.ExternalTensor)) for tensor in tensors_of(model)]
     is_too_big = sum(size for size, is_external in sizes if not is_external) > PROTOBUF_LIMIT
-    data = DataFile(data_name, is_too_big) if is_too_big or any(is_external for _, is_external in sizes) else None
+    has_data = bool(source.data_files) or any(is_external for _, is_external in sizes)
+    data = DataFile(data_name, is_too_big) if is_too_big or has_data else None
     contents = _to_bytes(to_proto(model, source, data))
     if contents is None and not is_too_big:
         data = DataFile(data_name, takes_all=True)

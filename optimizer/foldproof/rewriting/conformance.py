@@ -27,6 +27,10 @@ def complaint(node: ir.Node, facts: Facts) -> Reason | None:
     return _arity(node, schema) or _attributes(node, schema) or _types(node, schema, facts) or _declarations(node, facts)
 
 
+_KINDS = {Kind.SEQUENCE: "seq", Kind.OPTIONAL: "optional"}
+"""The names of the kinds as schemas write them."""
+
+
 def _arity(node: ir.Node, schema: onnx.defs.OpSchema) -> Reason | None:
     if not schema.min_input <= len(node.inputs) <= schema.max_input:
         return Reason("it has {} inputs, and its operator takes {}", len(node.inputs), _range(schema.min_input, schema.max_input))
@@ -45,27 +49,46 @@ def _range(low: int, high: int) -> str:
 
 
 def _attributes(node: ir.Node, schema: onnx.defs.OpSchema) -> Reason | None:
+    known, required = _attribute_names(schema.domain, schema.name, schema.since_version)
     for name in node.attributes:
-        if name not in schema.attributes:
+        if name not in known:
             return Reason("its operator has no attribute {}", name)
-    for name, attribute in schema.attributes.items():
-        if attribute.required and name not in node.attributes:
+    for name in required:
+        if name not in node.attributes:
             return Reason("its attribute {} is missing", name)
     return None
 
 
+@functools.lru_cache(maxsize=1024)
+def _attribute_names(domain: str, op_type: str, version: int) -> tuple[frozenset[str], tuple[str, ...]]:
+    """The attributes of an operator, and those that it demands. (Schemas make their tables anew at each question.)"""
+    attributes = onnx.defs.get_schema(op_type, version, domain).attributes
+    return frozenset(attributes), tuple(name for name, attribute in attributes.items() if attribute.required)
+
+
 def _types(node: ir.Node, schema: onnx.defs.OpSchema, facts: Facts) -> Reason | None:
+    formals = _formals(schema.domain, schema.name, schema.since_version)
     for index, value in enumerate(node.inputs):
         if value is None:
             continue
-        formal = schema.inputs[min(index, len(schema.inputs) - 1)]
+        formal, admitted = formals[min(index, len(formals) - 1)]
         fact = facts.of(value)
         if fact.kind is Kind.TENSOR and fact.dtype is None:
             continue
-        name = fact.kind.value if fact.kind is not Kind.TENSOR else f"tensor({_onnx_name(fact.dtype)})"
-        if not any(admitted == name or admitted.startswith(f"{name}(") for admitted in formal.types):
-            return Reason("version {} of its operator does not admit {} as {}", schema.since_version, name, formal.name)
+        name = _KINDS[fact.kind] if fact.kind is not Kind.TENSOR else f"tensor({_onnx_name(fact.dtype)})"
+        if name not in admitted:
+            return Reason("version {} of its operator does not admit {} as {}", schema.since_version, name, formal)
     return None
+
+
+@functools.lru_cache(maxsize=1024)
+def _formals(domain: str, op_type: str, version: int) -> tuple[tuple[str, frozenset[str]], ...]:
+    """The formal inputs of an operator: their names, and the types and kinds that they admit."""
+    inputs = onnx.defs.get_schema(op_type, version, domain).inputs
+    return tuple(
+        (formal.name, frozenset(formal.types) | {admitted.partition("(")[0] for admitted in formal.types})
+        for formal in inputs
+    )
 
 
 @functools.lru_cache(maxsize=64)

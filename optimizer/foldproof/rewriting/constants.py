@@ -22,6 +22,11 @@ def as_tensor(data: np.ndarray[Any, Any] | np.generic | ir.TensorProtocol) -> ir
     return ir.Tensor(np.asarray(data)) if isinstance(data, (np.ndarray, np.generic)) else data
 
 
+def strings_of(array: np.ndarray[Any, Any]) -> list[bytes]:
+    """The elements of an array of strings as a model stores them."""
+    return [each if isinstance(each, bytes) else str(each).encode() for each in array.reshape(-1)]
+
+
 class Constants:
     """Stores constants in a model.
 
@@ -47,7 +52,8 @@ class Constants:
         """A value that holds the tensor and that a node of the graph can read.
 
         In the main graph and its bodies it is an initializer of the main graph, shared with an equal one. A function
-        has no initializers: there it is a new Constant node, first in the graph.
+        has no initializers: there it is a new Constant node, first in the graph. So it is where an initializer would
+        have to be listed as an input too, if a Constant node can hold it: the inputs are the model's contract.
 
         Args:
             tensor: The constant.
@@ -60,11 +66,11 @@ class Constants:
         """
         name_it = self._names.derive if replaces else self._names.fresh
         if graph is not self._model.graph:
-            return self._constant_node(tensor, name_it(name), graph)
+            return self._constant_node(tensor, name_it(name), graph, graph)
         key = _key(tensor)
-        if key is not None and (known := self._index().get(key)) is not None and known.is_initializer():
+        if key is not None and (known := self._index().get(key)) is not None and _is_there(known):
             return known
-        value = self._initializer(tensor, name_it(name), self._model.graph)
+        value = self._of_main_graph(tensor, name_it(name))
         if key is not None:
             self._index()[key] = value
         return value
@@ -83,7 +89,15 @@ class Constants:
         # Under IR version 3 a body can't hold an initializer: its inputs, where it must be listed, have a meaning.
         listed_in_body = self._inputs_list_initializers and graph is not root
         if root is not self._model.graph or listed_in_body:
-            return self._constant_node(tensor, name, graph)
+            return self._constant_node(tensor, name, graph, root)
+        return self._of_main_graph(tensor, name) if graph is root else self._initializer(tensor, name, graph)
+
+    def _of_main_graph(self, tensor: ir.TensorProtocol, name: str) -> ir.Value:
+        graph = self._model.graph
+        if self._inputs_list_initializers:
+            value = self._constant_node(tensor, name, graph, graph)
+            if isinstance(value, ir.Value):
+                return value
         return self._initializer(tensor, name, graph)
 
     def _initializer(self, tensor: ir.TensorProtocol, name: str, graph: ir.Graph) -> ir.Value:
@@ -94,8 +108,10 @@ class Constants:
             graph.inputs.append(value)
         return value
 
-    def _constant_node(self, tensor: ir.TensorProtocol, name: str, graph: ir.Graph) -> ir.Value | Reason:
-        version = (graph.opset_imports or self._model.graph.opset_imports).get("", 0)
+    def _constant_node(
+        self, tensor: ir.TensorProtocol, name: str, graph: ir.Graph, root: ir.Graph
+    ) -> ir.Value | Reason:
+        version = (root.opset_imports or self._model.graph.opset_imports).get("", 0)
         schema = schema_of("", "Constant", version)
         if schema is None or not _admits(schema.outputs[0].types, tensor.dtype):
             return Reason("no Constant node of opset {} can hold a tensor of {}", version, tensor.dtype.name.lower())
@@ -120,6 +136,12 @@ class Constants:
         return self._stored
 
 
+def _is_there(value: ir.Value) -> bool:
+    """Whether a constant that was stored before is still in the model."""
+    maker = value.producer()
+    return value.is_initializer() if maker is None else maker.graph is not None
+
+
 def _key(tensor: ir.TensorProtocol) -> _Key | None:
     """What makes two tensors the same constant; None for one that is not small, or that can't be read."""
     if tensor.dtype is ir.DataType.STRING or tensor.nbytes > MAX_SHARED:
@@ -138,6 +160,8 @@ def _named(tensor: ir.TensorProtocol, name: str) -> ir.TensorProtocol:
     """The tensor under a name; the same data under another name is another tensor, the data shared."""
     if tensor.name == name:
         return tensor
+    if tensor.name and tensor.dtype is ir.DataType.STRING:
+        return ir.StringTensor(strings_of(tensor.numpy()), shape=ir.Shape(tensor.shape.numpy()), name=name)
     if tensor.name:
         return ir.LazyTensor(lambda: tensor, dtype=tensor.dtype, shape=ir.Shape(tensor.shape.numpy()), name=name)
     tensor.name = name

@@ -154,11 +154,11 @@ class Rewriter:
         self._settled.clear()
         if self._folder is None:
             return
-        for node, outcome in self._folder.fold(nodes):
-            if not isinstance(outcome, Reason):
-                outcome = self._apply(self._folder.rule, node, outcome)
+        rule = self._folder.rule
+        for node, found in self._folder.fold(nodes):
+            outcome = found if isinstance(found, Reason) else self._apply(rule, node, found)
             if isinstance(outcome, Reason):
-                self.reasons.setdefault(node, {})[self._folder.rule.name] = outcome
+                self.reasons.setdefault(node, {})[rule.name] = outcome
 
     # Doing what they say ---------------------------------------------------------------------------------------------
 

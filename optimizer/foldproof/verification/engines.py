@@ -28,11 +28,16 @@ _NARROW: dict[int, tuple[Any, Any]] = {
     onnx.TensorProto.FLOAT8E5M2: (ml_dtypes.float8_e5m2, np.uint8),
     onnx.TensorProto.FLOAT8E5M2FNUZ: (ml_dtypes.float8_e5m2fnuz, np.uint8),
 }
-# Types of which an array can be read out, but not given in: two elements in a byte.
-_PACKED = frozenset({onnx.TensorProto.INT4, onnx.TensorProto.UINT4})
+# Types of which an array can be read out, but not given in, with the number of elements in a byte. Those of 2 bits came
+# with later versions of onnx.
+_PACKED: dict[int, int] = {
+    onnx.TensorProto.DataType.Value(name): count
+    for name, count in (("INT4", 2), ("UINT4", 2), ("INT2", 4), ("UINT2", 4))
+    if name in onnx.TensorProto.DataType.keys()  # noqa: SIM118  it is no dictionary
+}
 # Types that it can't take at all, and those that it can't give either.
-_NOT_TAKEN = ("int4)",)
-_NOT_HANDED_OVER = ("int2)", "float4e2m1)", "float8e8m0)", "complex64)", "complex128)")
+_NOT_TAKEN = ("int4)", "int2)")
+_NOT_HANDED_OVER = ("float4e2m1)", "float8e8m0)", "complex64)", "complex128)")
 _NARROW_NUMPY = {np.dtype(narrow): code for code, (narrow, _) in _NARROW.items()}
 
 
@@ -135,7 +140,7 @@ class OnnxRuntime:
         for each in types:
             if any(name in each for name in _NOT_HANDED_OVER) or (each in taken and any(n in each for n in _NOT_TAKEN)):
                 raise EngineError(f"onnxruntime's Python interface can't hand over {each}")
-        self._plain = not any(name in each for each in types for name in ("bfloat16", "float8", "int4)"))
+        self._plain = not any(name in each for each in types for name in ("bfloat16", "float8", "int4)", "int2)"))
 
     def run(self, feeds: Feeds, seconds: float | None = None, shapes_of: Collection[str] = ()) -> list[Any]:
         """See `Engine.run`."""
@@ -185,7 +190,7 @@ def _from_runtime(value: Any) -> Any:
         return value.numpy()
     shape = tuple(value.shape())
     count = math.prod(shape)
-    size = -(-count // 2) if code in _PACKED else count * np.dtype(_NARROW[code][0]).itemsize
+    size = -(-count // _PACKED[code]) if code in _PACKED else count * np.dtype(_NARROW[code][0]).itemsize
     content = ctypes.string_at(value.data_ptr(), size) if size else b""
     if code in _PACKED:
         tensor = onnx.TensorProto(data_type=code, dims=shape, raw_data=content)

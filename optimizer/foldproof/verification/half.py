@@ -1,4 +1,4 @@
-"""Finds models that compute in float16: onnxruntime's CPU computes them in float32, and rounds where it happens to cast."""
+"""Finds models of float16: onnxruntime's CPU computes them in float32, and rounds where it happens to cast."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _HALF = onnx.TensorProto.FLOAT16
 def computes_in_half(proto: onnx.ModelProto) -> bool:
     """Whether any tensor that a model declares, stores or casts to is of float16.
 
-    Such a chain `Add(Mul(x, k), k)` is rounded once, at its end. Where a rule makes a constant of a part of it, that part
-    is rounded by itself, as the specification says: then not even an exact rule keeps the runtime's bits.
+    Such a chain `Add(Mul(x, k), k)` is rounded once, at its end. Where a rule makes a constant of a part of it, that
+    part is rounded by itself, as the specification says: then not even an exact rule keeps the runtime's bits.
     """
     return any(code == _HALF for code in _types(proto))
 

@@ -99,7 +99,7 @@ class _Verifier:
         self.random = self.find_random()
         self.half = computes_in_half(self.protos[0])
         if self.half and self.exact:
-            self.notes.append("computes in float16, which onnxruntime rounds at will: floats were compared by tolerance")
+            self.notes.append("computes in float16, which onnxruntime rounds at will: floats are compared by tolerance")
         evaluator = self.make_evaluator(probes)
         hints = find_hints(self.protos[0], inputs)
         self.admission = Admission(self.original, inputs, hints, seed, self.deadline)

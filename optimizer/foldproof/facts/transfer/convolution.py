@@ -13,7 +13,7 @@ from foldproof.facts.transfer._windows import Window, convolved, same, windows
 def _convolution(node: NodeView, data: Fact, weight: Fact) -> Fact | None:
     """[N, output channels, *places of the kernel]; the weight is [output channels, channels / group, *kernel]."""
     rank = data.rank if data.rank is not None else weight.rank
-    kernel = _kernel(node, weight, rank)
+    kernel = _kernel(node, weight)
     if kernel is not None and rank is None:
         rank = len(kernel) + 2
     if rank is None:
@@ -39,7 +39,7 @@ def _convolution(node: NodeView, data: Fact, weight: Fact) -> Fact | None:
     return tensor_fact(None, shape)
 
 
-def _kernel(node: NodeView, weight: Fact, rank: int | None) -> Sequence[DimLike] | None:
+def _kernel(node: NodeView, weight: Fact) -> Sequence[DimLike] | None:
     """The kernel's dims, by the attribute or the weight."""
     given = node.attribute("kernel_shape")
     if given is not None:
@@ -68,7 +68,7 @@ def conv_transpose(node: NodeView) -> Fact | None:
     rank = data.rank if data.rank is not None else weight.rank
     if rank is None:
         return tensor_fact()
-    given = _kernel(node, weight, rank)
+    given = _kernel(node, weight)
     kernel = [node.fresh(axis) for axis in range(2, rank)] if given is None else given
     if rank < 2 or len(kernel) != rank - 2:
         return None

@@ -70,6 +70,8 @@ def slice_length(dim: DimLike, start: Element, end: Element, step: Element) -> D
 
 def _forward(dim: DimLike, start: DimLike, end: DimLike, step: int) -> DimLike | None:
     """The length of a slice with a positive step: that of [start, end), both clamped, divided by the step."""
+    if start is dim:
+        return 0
     start, end = _plain(dim, start), _plain(dim, end)
     first = _position(dim, start)
     last = dim if isinstance(end, int) and end >= TO_THE_END else _position(dim, end)
@@ -77,8 +79,8 @@ def _forward(dim: DimLike, start: DimLike, end: DimLike, step: int) -> DimLike |
         return None
     if start == 0:
         length = last
-    elif at_least(start, 0):  # beyond the dim it takes nothing, so there is no need to clamp it
-        length = maximum(last - start, 0)
+    elif at_least(start, 0):  # beyond the end it takes nothing, so there is no need to clamp either bound
+        length = maximum((dim + end if at_least(-1, end) else last) - start, 0)
     elif at_least(-1, start) and isinstance(last, Dim):
         length = minimum(last, maximum(last - dim - start, 0))  # last - max(dim + start, 0)
     else:

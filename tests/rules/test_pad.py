@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.rules.weighted import becomes, stays, tensor
+
+W = {"w": tensor(4, 2, 3, 3)}
+
+
+def graph(nodes: str, pads: str = "0,0,1,0,0,0,2,1") -> str:
+    return f"g (float[N,2,6,6] x) => (float[A,B,C,D] y) {{ p = Constant <value_ints = [{pads}]> () {nodes} }}"
+
+
+@pytest.mark.parametrize("attributes", ["", "<pads = [1, 1, 0, 0]>", '<auto_pad = "VALID", strides = [2, 1]>'])
+@pytest.mark.parametrize("value", ["", ", z"])
+def test_padding_with_zeros_goes_into_the_convolution(attributes: str, value: str) -> None:
+    body = graph(f"a = Pad(x, p{value}) y = Conv {attributes} (a, w)")
+    becomes(body, {"Conv": 1}, "pad_into_conv", weights={**W, "z": np.float32(0)}, sizes=(0, 1, 2))
+
+
+def test_padding_along_given_axes_goes_into_the_convolution() -> None:
+    body = graph("a = Pad(x, p, , i) y = Conv(a, w)", pads="1,2")
+    becomes(body, {"Conv": 1}, "pad_into_conv", weights={**W, "i": np.array([-1])}, sizes=(0, 1, 2))
+
+
+def test_older_forms_go_into_the_convolution() -> None:
+    body = "g (float[N,2,6,6] x) => (float[A,B,C,D] y) { a = Pad <pads = [0,0,1,0,0,0,2,1]> (x) y = Conv(a, w) }"
+    becomes(body, {"Conv": 1}, "pad_into_conv", weights=W, opset=9, sizes=(0, 1, 2))
+
+
+@pytest.mark.parametrize(
+    ("nodes", "pads"),
+    [
+        ('a = Pad <mode = "reflect"> (x, p) y = Conv(a, w)', "0,0,1,0,0,0,2,1"),
+        ("a = Pad(x, p, o) y = Conv(a, w)", "0,0,1,0,0,0,2,1"),
+        ("a = Pad(x, p) y = Conv(a, w)", "0,0,1,0,0,0,-1,1"),
+        ("a = Pad(x, p) y = Conv(a, w)", "1,0,1,0,0,0,0,1"),
+        ("a = Pad(x, p) y = Conv <group = 2> (a, w)", "0,1,0,0,0,1,0,0"),
+        ('a = Pad(x, p) y = Conv <auto_pad = "SAME_UPPER"> (a, w)', "0,0,1,0,0,0,2,1"),
+        ("a = Pad(x, p) y = ConvTranspose(a, w2)", "0,0,1,0,0,0,2,1"),
+        ("a = Pad(x, p) b = Conv(a, w) c = ReduceSum(a) y = Add(b, c)", "0,0,1,0,0,0,2,1"),
+    ],
+)
+def test_other_padding_stays(nodes: str, pads: str) -> None:
+    stays(graph(nodes, pads), "pad_into_conv", weights={**W, "o": np.float32(1), "w2": tensor(2, 2, 3, 3)})
+
+
+@pytest.mark.parametrize("attributes", ["", ", count_include_pad = 1, pads = [1, 0, 0, 1]", ", strides = [2, 2]"])
+def test_padding_goes_into_an_average_pool_that_counts_it(attributes: str) -> None:
+    body = graph(f"a = Pad(x, p) y = AveragePool <kernel_shape = [4, 4]{attributes}> (a)")
+    becomes(body, {"AveragePool": 1}, "pad_into_average_pool", weights={}, sizes=(1, 2))
+
+
+@pytest.mark.parametrize(
+    "pool",
+    [
+        "AveragePool <kernel_shape = [3, 3], pads = [1, 0, 0, 0]>",
+        "AveragePool <kernel_shape = [2, 2]>",  # a pad of 2 is as large as the kernel
+        "AveragePool <kernel_shape = [3, 3], strides = [2, 2], ceil_mode = 1>",
+        "MaxPool <kernel_shape = [3, 3]>",
+    ],
+)
+def test_padding_of_other_pools_stays(pool: str) -> None:
+    stays(graph(f"a = Pad(x, p) y = {pool} (a)"), "pad_into_average_pool", "pad_into_conv", weights={})
