@@ -1,6 +1,6 @@
 """How much is known of the values of models: against onnxruntime's symbolic inference and onnx-shape-inference.
 
-`python -m benchmarks.facts_precision MODEL...` prints a table. Counted are the outputs of the main graph's nodes, but for
+`python -m benchmarks.facts_precision MODEL...` prints a table. Counted are the outputs of the main graph's nodes, save
 Constant nodes. A shape counts where each dim is a number or an expression in the symbols of the graph inputs; invented
 symbols don't count. Data count where each element of a small tensor is such a number or expression.
 

@@ -53,8 +53,8 @@ def one_by_one(proto: onnx.ModelProto, threads: int = 0) -> tuple[float, np.ndar
 
     Args:
         proto: The chain.
-        threads: The threads of a session; 0 leaves it to onnxruntime, as optimizers do. Most of a session's time goes into
-            starting them.
+        threads: The threads of a session; 0 leaves it to onnxruntime, as optimizers do. Most of a session's time goes
+            into starting them.
     """
     start = time.perf_counter()
     options = onnxruntime.SessionOptions()

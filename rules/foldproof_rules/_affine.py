@@ -11,7 +11,7 @@ from foldproof.facts import Facts
 from foldproof.rewriting import Reason
 from foldproof_rules._weights import Array, attribute_float, attribute_int, input_of, is_known, weights
 
-OPERATORS = ("BatchNormalization", "Mul", "Add", "Sub", "Div")
+OPERATORS = ("BatchNormalization", "Mul", "Add", "Sub", "Div", "Neg")
 """The operators that can be affine."""
 
 
@@ -30,7 +30,7 @@ class Affine:
 
 def sources(node: ir.Node, facts: Facts) -> list[ir.Value]:
     """The inputs of a node of which it could be an affine function: those beside which all is constant."""
-    if node.op_type == "BatchNormalization":
+    if node.op_type in ("BatchNormalization", "Neg"):
         return [node.inputs[0]] if node.inputs and node.inputs[0] is not None else []
     if len(node.inputs) != 2 or facts.opset_version(node) < 7:
         return []
@@ -56,6 +56,8 @@ def affine(node: ir.Node, source: ir.Value, facts: Facts, *, rank: int, axis: in
     """
     if node.op_type == "BatchNormalization":
         return _normalization(node, facts, channels) if axis == 1 else Reason("its channels are not at axis 1")
+    if node.op_type == "Neg":
+        return Affine(-np.ones(1), None)
     other = node.inputs[1] if node.inputs[0] is source else node.inputs[0]
     shape = facts.shape(other)
     if shape is None or len(shape) > rank:

@@ -5,11 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+import numpy as np
 import onnx_ir as ir
 
 from foldproof.facts import Facts
 from foldproof.rewriting import Outcome, Reason, Replace, rule
-from foldproof_rules._patterns import CLOSE, is_near, number_beside, orders, private_maker, scaled, with_number
+from foldproof.rewriting.builder import Builder
+from foldproof_rules._patterns import (
+    CLOSE,
+    is_near,
+    maker_of,
+    number_beside,
+    orders,
+    private_maker,
+    scaled,
+    with_number,
+)
 from foldproof_rules._weights import attribute_float, input_of, is_private, single
 
 
@@ -128,6 +139,46 @@ def gelu(node: ir.Node, facts: Facts) -> Outcome:
                 return Reason("the runtime has no Gelu of its type")
             return _gelu(x, form)
     return None
+
+
+@rule("Mul", exact=False, benefit=4)
+def gelu_written_out(node: ir.Node, facts: Facts) -> Outcome:
+    """Mul(x, (1 + Erf(x * c)) / 2) = Mul(Mul(x, 1 + Erf(x / sqrt(2))), 1/2), where c is the inverse of sqrt(2).
+
+    The same in any order of the product. Before opset 20 there is no Gelu, and onnxruntime recognizes only some ways of
+    writing it: by a quotient, and not with the half at the second factor. Its kernel takes two thirds of the time.
+    """
+    if facts.opset_version(node) >= 20:
+        return None
+    for x, gate in _halved_products(node, facts):
+        for curve, one in with_number(gate, "Add", facts):
+            erf = private_maker(curve, "Erf")
+            if erf is None or one != 1 or not _is_erf_argument(erf.inputs[0], x, facts):
+                continue
+            if facts.of(x).dtype is not ir.DataType.FLOAT:
+                return Reason("the runtime has no Gelu of its type")
+            recognized = maker_of(erf.inputs[0], "Div") is not None and gate in _product_with(node, x)
+            return None if recognized else _written_out(x)
+    return None
+
+
+def _product_with(node: ir.Node, x: ir.Value) -> list[ir.Value | None]:
+    """What x, or x times a constant, is multiplied by, at a node or in the product that it halves."""
+    found: list[ir.Value | None] = []
+    for left, right in orders(node):
+        half = maker_of(left, "Mul")
+        if half is not None and x in half.inputs:
+            found += [right, *half.inputs]
+    return found
+
+
+def _written_out(x: ir.Value) -> Replace:
+    def build(op: Builder) -> ir.Value:
+        one, half, root = (op.constant(np.array(k, np.float32)) for k in (1.0, 0.5, math.sqrt(2)))
+        made: ir.Value = op.Mul(op.Mul(x, op.Add(op.Erf(op.Div(x, root)), one)), half)
+        return made
+
+    return Replace(build)
 
 
 def _gelu(x: ir.Value, form: str) -> Replace:

@@ -181,7 +181,7 @@ def _into_gemm(node: ir.Node, source: ir.Value, gemm: ir.Node, facts: Facts) -> 
     return Replace(build)
 
 
-@rule("Mul", "Div", exact=False, benefit=8)
+@rule("Mul", "Div", "Neg", exact=False, benefit=8)
 def scale_into_matmul(node: ir.Node, facts: Facts) -> Outcome:
     """MatMul(x, w) * a = MatMul(x, w * a), where w and a are constants, one for each column.
 
@@ -330,3 +330,39 @@ def matmul_of_matmul(node: ir.Node, facts: Facts) -> Outcome:
     product = left.full() @ right.full()
     like = plain(left)
     return loss(product, like) or Replace(lambda op: op.MatMul(inner.inputs[0], stored(op, product, like)))
+
+
+@rule("Reshape", exact=False, benefit=4)
+def gemm_of_rows(node: ir.Node, facts: Facts) -> Outcome:
+    """Reshape(Gemm(Reshape(x), w, b)) = MatMul(x, w) + b, where only the rows of x are flattened, and unflattened.
+
+    PyTorch exports its `Conv1D` so. onnxruntime runs both equally fast.
+    """
+    gemm = maker_of(node.inputs[0], "Gemm")
+    flat = None if gemm is None else maker_of(gemm.inputs[0], "Reshape", "Flatten")
+    if gemm is None or flat is None:
+        return None
+    x, weight, bias = flat.inputs[0], gemm.inputs[1], input_of(gemm, 2)
+    before, after = facts.shape(x), facts.shape(node.outputs[0])
+    columns = facts.shape(weight)
+    if x is None or before is None or after is None or columns is None or len(columns) != 2:
+        return Reason("its shape is unknown")
+    flattened = facts.shape(flat.outputs[0])
+    rows_stay = flattened is not None and len(flattened) == 2 and flattened[-1] == before[-1:][0] if before else False
+    if len(before) < 3 or before[:-1] != after[:-1] or after[-1] != columns[1] or not rows_stay:
+        return Reason("more than the rows is reshaped")
+    if not is_private(node.inputs[0]) or not all(maker.op_type == "Gemm" for maker, _ in flat.outputs[0].uses()):
+        return Reason("the product or the rows are read elsewhere")
+    defaults = {"transA": 0, "transB": 0, "alpha": 1.0, "beta": 1.0}
+    if any(
+        name not in defaults or each.is_ref() or each.value != defaults[name] for name, each in gemm.attributes.items()
+    ):
+        return Reason("its factors are transposed or scaled")
+    shape = () if bias is None else facts.shape(bias)
+    if shape is None or any(dim != 1 for dim in shape[:-1]) or shape[-1:] not in ((), (1,), columns[1:]):
+        return Reason("its bias is not one number for each column")
+    return _matmul(x, weight, bias)
+
+
+def _matmul(x: ir.Value, weight: ir.Value | None, bias: ir.Value | None) -> Replace:
+    return Replace(lambda op: op.MatMul(x, weight) if bias is None else op.Add(op.MatMul(x, weight), bias))

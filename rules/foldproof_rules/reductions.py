@@ -10,9 +10,10 @@ import numpy as np
 import onnx_ir as ir
 
 from foldproof.facts import DimLike, Facts, NodeView
+from foldproof.facts.dim import product
 from foldproof.rewriting import Forward, Outcome, Reason, Replace, rule
 from foldproof.rewriting.builder import Builder
-from foldproof_rules._operands import FLOATS, INTEGERS, is_private, maker_of
+from foldproof_rules._operands import FLOATS, INTEGERS, is_private, keeps_shape_of, maker_of, splat
 
 _REDUCTIONS = (
     *("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceSumSquare"),
@@ -127,6 +128,35 @@ def reduction_of_reduction(node: ir.Node, facts: Facts) -> Outcome:
     takes one into account depends on the axes.
     """
     return _merged(node, facts, _ASSOCIATIVE, FLOATS)
+
+
+@rule("Mul", "Div", exact=False)
+def mean_of_sum(node: ir.Node, facts: Facts) -> Outcome:
+    """ReduceSum(x, axes) / n = ReduceSum(x, axes) * (1 / n) = ReduceMean(x, axes), where n elements are summed.
+
+    Not so for norms, such as the root of a sum of squares: onnxruntime 1.32 takes 1.7 to 4.8 times as long for ReduceL1,
+    ReduceL2 and ReduceSumSquare as for what they are made of.
+    """
+    sides = (tuple(node.inputs),) if node.op_type == "Div" else (tuple(node.inputs), tuple(reversed(node.inputs)))
+    for total, other in sides:
+        maker = maker_of(total, "ReduceSum")
+        number = splat(other, facts)
+        if maker is None or total is None or other is None or number is None:
+            continue
+        dtype, reduction = facts.of(total).dtype, _reduction(maker, facts)
+        if isinstance(reduction, Reason) or dtype not in FLOATS or dtype is None:
+            return reduction if isinstance(reduction, Reason) else None
+        count = product(reduction.shape[axis] for axis in reduction.axes)
+        if not isinstance(count, int) or count < 2 or not keeps_shape_of(node, total, [other], facts):
+            return Reason("it is not proven how many elements are summed, or the result is larger")
+        expected = np.array(count if node.op_type == "Div" else 1 / count).astype(dtype.numpy())
+        if number != expected:
+            return Reason("{} is not the number of elements that are summed, or its reciprocal", number)
+        if not is_private(total):
+            return Reason("the sum is read elsewhere")
+        version, axes, keepdims = facts.opset_version(node), reduction.axes, int(reduction.keeps_dims)
+        return Replace(lambda op: _reduce(op, "ReduceMean", version, reduction.source, axes, keepdims))  # noqa: B023
+    return None
 
 
 def _merged(node: ir.Node, facts: Facts, op_types: tuple[str, ...], dtypes: frozenset[ir.DataType]) -> Outcome:

@@ -91,10 +91,10 @@ def test_if_keeps_the_elements_on_which_branches_agree():
 
 @pytest.mark.parametrize(("value", "shape"), [(1, (N, 3)), (0, (2 * N, 3))])
 def test_if_of_a_proven_condition_is_the_taken_branch(value, shape):
-    text = BRANCHES.replace("bool c, ", "").replace("y = If (c)", """
-        d = Constant <value_int = 1> () e = Constant <value_int = %d> ()
+    text = BRANCHES.replace("bool c, ", "").replace("y = If (c)", f"""
+        d = Constant <value_int = 1> () e = Constant <value_int = {value}> ()
         c = Equal (d, e)
-        y = If (c)""" % value)
+        y = If (c)""")
     proto = parse(text.replace("THEN", "Neg (x)").replace("ELSE", "Concat <axis = 0> (x, x)"))
     assert fact(proto, "y").shape == shape
     assert_sound(proto, {"x": floats(4, 3)})
@@ -171,8 +171,7 @@ def test_scan_of_a_wrong_axis_gives_a_rank_at_most():
 def test_sequence_map_maps_known_items_one_by_one():
     proto = parse("""g (float[N,3] x, float[2,3] z) => (seq(float) y) {
         s = SequenceConstruct (x, z)
-        y = SequenceMap <body = b (float[p,q] e) => (float[r] o) { o = ReduceSum <keepdims = 0, noop_with_empty_axes = 0>
-            (e) }> (s)
+        y = SequenceMap <body = b (float[p,q] e) => (float[r] o) { o = ReduceSum <keepdims = 0> (e) }> (s)
     }""")
     found = fact(proto, "y")
     assert found.kind is Kind.SEQUENCE

@@ -42,7 +42,8 @@ def test_a_call_gives_its_attributes():
 
 def test_a_constant_may_be_an_attribute_of_the_call():
     check(
-        "g (float[N,3] x) => (float[a,b] y, float[c] z) { y = local.give <k = [1, 3]> (x) z = local.give <k = [-1]> (x) }",
+        "g (float[N,3] x) => (float[a,b] y, float[c] z) {"
+        " y = local.give <k = [1, 3]> (x) z = local.give <k = [-1]> (x) }",
         function("give <k> (a) => (b) { c = Constant <value_ints: ints = @k> () b = Reshape <allowzero = 1> (a, c) }"),
         {"N": 1},
         expected={"y": "float[1, 3]", "z": "float[3*N]"},

@@ -84,7 +84,9 @@ def test_elements_are_gathered_by_tuples():
 
 @pytest.mark.parametrize("operator", ["ScatterElements", "Scatter"])
 def test_scatter_elements_keeps_the_shape(operator):
-    body = f"""g (float[n, m] x, int64[k, 1] i, float[k, 1] u) => (float[] y) {{ y = {operator} <axis = 1> (x, i, u) }}"""
+    body = (
+        f"""g (float[n, m] x, int64[k, 1] i, float[k, 1] u) => (float[] y) {{ y = {operator} <axis = 1> (x, i, u) }}"""
+    )
     assert infer(body, opset=10 if operator == "Scatter" else 11)["y"] == "float[n, m]"
 
 

@@ -188,7 +188,7 @@ def test_elements_are_expanded():
         (1, "<paddings = [1, 0, 2, -1]> (x)"),
         (2, "<pads = [1, 0, 2, -1]> (x)"),
         (11, "(x, pads)"),
-        (13, "<mode = \"edge\"> (x, pads)"),
+        (13, '<mode = "edge"> (x, pads)'),
         (18, "(x, pads, none, axes)"),
         (25, "(x, pads, none, axes)"),
     ],

@@ -12,7 +12,11 @@ SIZES = [{"n": 1, "m": 1}, {"n": 3, "m": 4}]
 @pytest.mark.parametrize(
     ("opset", "graph", "expected"),
     [
-        (21, "(float[n, 3, m] x, float[3] s) => (float[] y) { y = InstanceNormalization(x, s, s) }", {"y": "float[n, 3, m]"}),
+        (
+            21,
+            "(float[n, 3, m] x, float[3] s) => (float[] y) { y = InstanceNormalization(x, s, s) }",
+            {"y": "float[n, 3, m]"},
+        ),
         (
             21,
             "(float[n, 6, m] x, float[6] s) => (float[] y) { y = GroupNormalization <num_groups = 2> (x, s, s) }",
@@ -49,7 +53,9 @@ def test_normalizations(opset, graph, expected):
         assert_sound_at(f"g {graph}", *SIZES, opset=opset)
 
 
-@pytest.mark.parametrize(("operator", "gates", "outputs"), [("RNN", 1, "y, h"), ("GRU", 3, "y, h"), ("LSTM", 4, "y, h, c")])
+@pytest.mark.parametrize(
+    ("operator", "gates", "outputs"), [("RNN", 1, "y, h"), ("GRU", 3, "y, h"), ("LSTM", 4, "y, h, c")]
+)
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
 def test_recurrent_layers(operator, gates, outputs, direction):
     count = 2 if direction == "bidirectional" else 1
@@ -58,7 +64,7 @@ def test_recurrent_layers(operator, gates, outputs, direction):
     facts = infer(body)
     assert facts.pop("y") == f"float[s, {count}, n, 5]"
     assert set(facts.values()) == {f"float[{count}, n, 5]"}
-    assert_sound_at(body, {"s": 0, "n": 1}, {"s": 4, "n": 2})
+    assert_sound_at(body, {"s": 1, "n": 1}, {"s": 4, "n": 2})  # without steps or batch onnxruntime may abort
 
 
 def test_recurrent_layers_with_the_batch_first():
@@ -173,7 +179,10 @@ def test_losses(reduction, expected):
         ("(string[n] x) => (string[] y) { y, c = StringSplit(x) }", {"y": "string[n, y:1]", "c": "int64[n]"}),
         ("(string[n, 1] x, string[3] z) => (string[] y) { y = StringConcat(x, z) }", {"y": "string[n, 3]"}),
         ('(string[n, 2] x) => (bool[] y) { y = RegexFullMatch <pattern = "a"> (x) }', {"y": "bool[n, 2]"}),
-        ('(string[n] x) => (string[] y) { y = StringNormalizer <case_change_action = "LOWER"> (x) }', {"y": "string[n]"}),
+        (
+            '(string[n] x) => (string[] y) { y = StringNormalizer <case_change_action = "LOWER"> (x) }',
+            {"y": "string[n]"},
+        ),
         ('(string[1, n] x) => (string[] y) { y = StringNormalizer <stopwords = ["a"]> (x) }', {"y": "string[1, y:1]"}),
         (
             '(int64[n, 5] x) => (float[] y) { y = TfIdfVectorizer <mode = "TF", ngram_indexes = [0, 3, 1],'

@@ -17,7 +17,8 @@ N = Dim.symbol("N")
 
 LOOP = """g (INPUTS) => (float[p,q] y, float[r,s,t] z) {
     BEFORE
-    y, z = Loop (TRIPS, GO, x) <body = b (int64 i, bool go_in, float[a,b] carried) => (bool go, float[c,d] next, SCAN each) {
+    y, z = Loop (TRIPS, GO, x) <body = b (int64 i, bool go_in, float[a,b] carried)
+        => (bool go, float[c,d] next, SCAN each) {
         go = Identity (go_in)
         next = NEXT
         each = EACH
@@ -82,12 +83,13 @@ def test_a_change_that_comes_down_a_long_chain_is_found():
     # What is carried in the last place changes only after as many iterations as there are places.
     places = 12
     names = [f"u{k}" for k in range(places)]
+    sources = [*names[1:], "last"]
     graph = f"""g (int64 m, float[1] x, float[2] w) => (float[p] y) {{
         y, {", ".join(f"o{k}" for k in range(places))} = Loop (m, , {", ".join(["x"] * places)}, w) <body = b
             (int64 i, bool go_in, {", ".join(f"float[?] {name}" for name in names)}, float[2] last)
             => (bool go, {", ".join(f"n{k}" for k in range(places))}, float[2] last2) {{
             go = Identity (go_in)
-            {" ".join(f"n{k} = Identity ({(names + ['last'])[k + 1]})" for k in range(places))}
+            {" ".join(f"n{k} = Identity ({sources[k]})" for k in range(places))}
             last2 = Identity (last)
         }}>
     }}"""
@@ -158,7 +160,7 @@ def test_what_is_stacked_has_the_declared_dims_where_there_may_be_no_iteration()
     proto = loop(scan="float[e,3]")
     assert fact(proto, "z").shape[2] == 3
     check(proto)
-    proto = loop(scan="float[e,4]", inputs="int64 m, bool c, float[N,3] x")  # a declaration that is wrong counts nothing
+    proto = loop(scan="float[e,4]")  # which is wrong, and counts nothing
     assert fact(proto, "z").shape[2] != 4
 
 
@@ -183,7 +185,8 @@ def test_symbols_of_the_body_do_not_get_out():
     proto = parse("""g (float[N,3] x) => (int64[p,q] y, int64[r,s,t] z) {
         k = Constant <value_int = 2> ()
         w = NonZero (x)
-        y, z = Loop (k, , w) <body = b (int64 i, bool go_in, int64[a,b] v) => (bool go, int64[c,d] v2, int64[e,f] each) {
+        y, z = Loop (k, , w) <body = b (int64 i, bool go_in, int64[a,b] v)
+            => (bool go, int64[c,d] v2, int64[e,f] each) {
             go = Identity (go_in)  each = NonZero (v)  v2 = NonZero (x)
         }>
     }""")
@@ -241,8 +244,8 @@ def test_an_iteration_number_declared_as_a_vector_is_one():
 
 def test_nested_loops_are_proven_at_any_depth():
     depth = 8
-    text = "y{d} = Loop (m, , v{d}) <body = b{d} (int64 i{d}, bool g{d}, float[a,b] v{n}) => (bool h{d}, float[e,f] w{d})" \
-        " {{ h{d} = Identity (g{d}) INNER }}>"
+    text = "y{d} = Loop (m, , v{d}) <body = b{d} (int64 i{d}, bool g{d}, float[a,b] v{n})" \
+        " => (bool h{d}, float[e,f] w{d}) {{ h{d} = Identity (g{d}) INNER }}>"
     body = f"w{depth - 1} = Neg (v{depth})"
     for d in reversed(range(depth)):
         inner = body if d == depth - 1 else f"{body} w{d} = Identity (y{d + 1})"

@@ -54,6 +54,15 @@ def test_a_symbol_that_is_0_copies_the_dim_of_the_input():
     assert_sound_at(body, *[{"a": n * m, "n": n, "m": m} for n, m in [(0, 0), (0, 1), (0, 3), (1, 1), (2, 1), (3, 3)]])
 
 
+def test_an_addition_tells_that_the_symbol_was_not_0():
+    """Of a linear layer on [n*m, 8], whose result goes back to [n, m, 8]: a dim of 8 can't be added to one of 0."""
+    body = """g (float[n, m, 8] x) => (float[] z) <int64[2] flat = {-1, 8}>
+        { a = Reshape(x, flat)  s = Shape(x)  y = Reshape(a, s)  z = Add(x, y) }"""
+    assert infer(body)["y"] == "float[n, m - 8*min(m, 1) + 8, 8]"
+    assert infer(body)["z"] == "float[n, m, 8]"
+    assert_sound_at(body, {"n": 1, "m": 1}, {"n": 2, "m": 1}, {"n": 1, "m": 3}, {"n": 0, "m": 4})
+
+
 def test_minus_1_beside_a_symbol_that_may_be_0():
     """[n, 4, m, 3] to [-1, m, 3]: where m is 0, it becomes [0, 4, 3]."""
     body = """g (float[n, 4, m, 3] x) => (float[] z) <int64[1] free = {-1}, int64[1] three = {3}>
@@ -69,7 +78,9 @@ def test_a_target_that_may_be_negative_proves_nothing():
     assert_sound_at(body, {"k": 2, "n": 1, "m": 2}, {"k": 3, "n": 3, "m": 2}, {"k": 1, "n": 0, "m": 1})
 
 
-@pytest.mark.parametrize(("opset", "call"), [(1, "<shape = [0, -1]> (x)"), (5, "(x, t)"), (14, "(x, t)"), (21, "(x, t)")])
+@pytest.mark.parametrize(
+    ("opset", "call"), [(1, "<shape = [0, -1]> (x)"), (5, "(x, t)"), (14, "(x, t)"), (21, "(x, t)")]
+)
 def test_reshape_in_all_its_versions(opset, call):
     body = f"g (float[n, 2, 3] x) => (float[] y) <int64[2] t = {{0, -1}}> {{ y = Reshape {call} }}"
     assert infer(body, opset=opset)["y"] == "float[n, 6]"
@@ -168,14 +179,22 @@ def test_squeeze_by_axes_of_the_run(axes, expected):
 
 
 def test_axes_as_attributes_of_old_versions():
-    body = """g (float[1, n, 1] x) => (float[] z) { y = Squeeze <axes = [0, 2]> (x)  z = Unsqueeze <axes = [1, 3]> (x) }"""
+    body = (
+        """g (float[1, n, 1] x) => (float[] z) { y = Squeeze <axes = [0, 2]> (x)  z = Unsqueeze <axes = [1, 3]> (x) }"""
+    )
     assert infer(body, opset=1) == {"y": "float[n]", "z": "float[1, 1, n, 1, 1]"}
     assert infer(body, opset=11) == {"y": "float[n]", "z": "float[1, 1, n, 1, 1]"}
 
 
 @pytest.mark.parametrize(
     ("axes", "expected"),
-    [("{0}", "[1, n, m]"), ("{-1, 0}", "[1, n, m, 1]"), ("{1, 2}", "[n, 1, 1, m]"), ("{1, 1}", "[...]"), ("{7}", "[...]")],
+    [
+        ("{0}", "[1, n, m]"),
+        ("{-1, 0}", "[1, n, m, 1]"),
+        ("{1, 2}", "[n, 1, 1, m]"),
+        ("{1, 1}", "[...]"),
+        ("{7}", "[...]"),
+    ],
 )
 def test_unsqueeze(axes, expected):
     count = len(axes.split(","))

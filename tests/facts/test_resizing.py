@@ -62,7 +62,8 @@ def test_resize_in_all_its_versions(opset, call, expected):
 
 
 @pytest.mark.parametrize(
-    ("policy", "expected"), [("stretch", "[1, 1, 25, 20]"), ("not_larger", "[1, 1, 25, 18]"), ("not_smaller", "[1, 1, 29, 20]")]
+    ("policy", "expected"),
+    [("stretch", "[1, 1, 25, 20]"), ("not_larger", "[1, 1, 25, 18]"), ("not_smaller", "[1, 1, 29, 20]")],
 )
 def test_the_ratio_between_the_dims_is_kept(policy, expected):
     """10 x 7 to at most 25 x 20: by 2.5 and 17.5, a tie; by 20/7 it is 28.57."""
@@ -103,15 +104,24 @@ def test_depth_and_space():
     ("graph", "expected"),
     [
         ("(float[n, c, h, w] x, float[n, p, q, 2] g) => (float[] y) { y = GridSample(x, g) }", "float[n, c, p, q]"),
-        ("(float[n, c, d, h, w] x, float[2, p, q, r, 3] g) => (float[] y) { y = GridSample(x, g) }", "float[2, c, p, q, r]"),
+        (
+            "(float[n, c, d, h, w] x, float[2, p, q, r, 3] g) => (float[] y) { y = GridSample(x, g) }",
+            "float[2, c, p, q, r]",
+        ),
         ("(float[n, 2, 3] t) => (float[] y) <int64[4] s = {5, 3, 6, 7}> { y = AffineGrid(t, s) }", "float[5, 6, 7, 2]"),
-        ("(float[n, 3, 4] t) => (float[] y) <int64[5] s = {5, 3, 6, 7, 8}> { y = AffineGrid(t, s) }", "float[5, 6, 7, 8, 3]"),
+        (
+            "(float[n, 3, 4] t) => (float[] y) <int64[5] s = {5, 3, 6, 7, 8}> { y = AffineGrid(t, s) }",
+            "float[5, 6, 7, 8, 3]",
+        ),
         ("(float[n, 2, 3] t, int64[k] s) => (float[] y) { y = AffineGrid(t, s) }", "float[y:0, y:1, y:2, y:3]"),
         (
             "(float[n, 12, l] x) => (float[] y) <int64[2] i = {8, 9}, int64[2] b = {2, 3}> { y = Col2Im(x, i, b) }",
             "float[n, 2, 8, 9]",
         ),
-        ("(float[n, c, l] x, int64[2] i, int64[2] b) => (float[] y) { y = Col2Im(x, i, b) }", "float[n, y:1, y:2, y:3]"),
+        (
+            "(float[n, c, l] x, int64[2] i, int64[2] b) => (float[] y) { y = Col2Im(x, i, b) }",
+            "float[n, y:1, y:2, y:3]",
+        ),
         (
             "(float[n, c, h, w] x, float[r, 4] b, int64[r] i) => (float[] y)"
             " { y = RoiAlign <output_height = 5, output_width = 6> (x, b, i) }",

@@ -53,7 +53,31 @@ def test_the_length_of_a_slice(bounds, expected):
         assert_sound_at(body, *SIZES)
 
 
-BOUNDS = [0, 1, 2, 3, 5, -1, -2, -3, -5, MAX, MIN, N, M, N + 1, N - 1, N - 2, N - 3, N - M, -N, -M, -N - 1, N // 2, M + N]
+BOUNDS = [
+    0,
+    1,
+    2,
+    3,
+    5,
+    -1,
+    -2,
+    -3,
+    -5,
+    MAX,
+    MIN,
+    N,
+    M,
+    N + 1,
+    N - 1,
+    N - 2,
+    N - 3,
+    N - M,
+    -N,
+    -M,
+    -N - 1,
+    N // 2,
+    M + N,
+]
 DIMS = [N, N + M, 2 * N + 1, minimum(N, 3), maximum(N - 1, 0), 4]
 
 
@@ -65,18 +89,27 @@ def test_a_slice_takes_as_many_elements_as_numpy_does(dim, start, end, step):
     for n in range(6):
         for m in range(6):
             numbers = {"n": n, "m": m}
-            size, first, last, proven = (x if isinstance(x, int) else x.evaluate(numbers) for x in (dim, start, end, length))
+            size, first, last, proven = (
+                x if isinstance(x, int) else x.evaluate(numbers) for x in (dim, start, end, length)
+            )
             assert proven == len(range(size)[first:last:step]), (dim, start, end, step, numbers)
 
 
-@given(st.sampled_from(DIMS), st.sampled_from([0, 1, 2, -1, MAX, N - 1]), st.sampled_from([0, 1, 3, MIN]), st.sampled_from([1, 2]))
+@given(
+    st.sampled_from(DIMS),
+    st.sampled_from([0, 1, 2, -1, MAX, N - 1]),
+    st.sampled_from([0, 1, 3, MIN]),
+    st.sampled_from([1, 2]),
+)
 def test_a_slice_backwards_takes_as_many_elements_as_numpy_does(dim, start, end, step):
     length = slice_length(dim, start, end, -step)
     if length is None:
         return
     for n in range(6):
         numbers = {"n": n, "m": 2}
-        size, first, last, proven = (x if isinstance(x, int) else x.evaluate(numbers) for x in (dim, start, end, length))
+        size, first, last, proven = (
+            x if isinstance(x, int) else x.evaluate(numbers) for x in (dim, start, end, length)
+        )
         if first is not start and first < 0:
             continue  # n - 1 of no elements: the specification clamps, and so there are none
         assert proven == len(range(size)[first:last:-step]), (dim, start, end, step, numbers)
@@ -179,7 +212,9 @@ def test_compress_by_a_condition_of_the_run():
 
 
 def test_elements_are_compressed():
-    body = "g (float[n, 3, m] x) => (int64[] y) <bool[3] c = {1, 0, 1}> { s = Shape(x)  y = Compress <axis = 0> (s, c) }"
+    body = (
+        "g (float[n, 3, m] x) => (int64[] y) <bool[3] c = {1, 0, 1}> { s = Shape(x)  y = Compress <axis = 0> (s, c) }"
+    )
     assert infer(body)["y"] == "int64[2] = [n, m]"
     assert_sound_at(body, *SIZES, elements=5)
 
@@ -213,4 +248,6 @@ def test_center_crop_pad():
 
 
 def test_reverse_sequence_keeps_the_shape():
-    assert infer("g (float[n, m, 4] x, int64[m] l) => (float[] y) { y = ReverseSequence(x, l) }")["y"] == "float[n, m, 4]"
+    assert (
+        infer("g (float[n, m, 4] x, int64[m] l) => (float[] y) { y = ReverseSequence(x, l) }")["y"] == "float[n, m, 4]"
+    )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 import os
-import random
+from typing import ClassVar
 
 import numpy as np
 import onnx
@@ -22,7 +22,8 @@ from hypothesis import strategies as st
 
 from tests.facts.checking import CannotRunError, Checked, compare, random_feeds, run_all
 from tests.facts.node_cases import NodeCase, published_cases, variants
-from tests.facts.shape_programs import SIZES, SYMBOLS, ShapeProgram
+from tests.facts.programs.builder import SYMBOLS
+from tests.facts.programs.program import SIZES, ShapeProgram
 
 NIGHTLY = os.environ.get("FOLDPROOF_FUZZ") == "nightly"
 NODE_CHECKS = 30_000 if NIGHTLY else 2_000
@@ -76,7 +77,7 @@ class TestPrograms:
     """Shape arithmetic, composed at random."""
 
     nodes = 0
-    seen: set[str] = set()
+    seen: ClassVar[set[str]] = set()
 
     @settings(
         max_examples=PROGRAMS, deadline=None, derandomize=not NIGHTLY, database=None,

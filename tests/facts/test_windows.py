@@ -6,6 +6,7 @@ import itertools
 
 import onnxruntime
 import pytest
+from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidArgument, RuntimeException
 
 from tests.facts.checking import compare, random_feeds
 from tests.facts.inferring import assert_sound_at, infer
@@ -26,7 +27,7 @@ def assert_sound_where_it_runs(body: str, *, opset: int, least: int = 1) -> None
         feeds = random_feeds(model, sizes)
         try:
             (y,) = session.run(["y"], feeds)
-        except onnxruntime.capi.onnxruntime_pybind11_state.OnnxRuntimeException:
+        except (Fail, InvalidArgument, RuntimeException):
             continue
         runs += 1
         assert compare(model, {"y": y}, feeds).faults == [], sizes
@@ -39,7 +40,7 @@ def assert_sound_where_it_runs(body: str, *, opset: int, least: int = 1) -> None
 @pytest.mark.parametrize(
     ("kernel", "attributes", "expected"),
     [
-        (3, "", "h - 2"),
+        (3, "strides = [1]", "h - 2"),
         (3, "pads = [1, 1]", "h"),
         (3, "pads = [1, 1], strides = [2]", "(h + 1)//2"),
         (3, "pads = [0, 1], strides = [2]", "h//2"),
@@ -48,7 +49,7 @@ def assert_sound_where_it_runs(body: str, *, opset: int, least: int = 1) -> None
         (3, 'auto_pad = "SAME_UPPER", strides = [2]', "(h + 1)//2"),
         (3, 'auto_pad = "SAME_LOWER"', "h"),
         (3, 'auto_pad = "VALID", pads = [1, 1]', "h - 2"),
-        (1, "", "h"),
+        (1, "strides = [1]", "h"),
     ],
 )
 def test_conv(kernel, attributes, expected):
@@ -56,7 +57,7 @@ def test_conv(kernel, attributes, expected):
     body = f"g (float[n, 4, h] x, float[6, 4, {kernel}] w) => (float[] y) {{ y = Conv <{attributes}> (x, w) }}"
     assert infer(body, opset=11)["y"] == f"float[n, 6, {expected}]"
     if 'VALID", pads' not in attributes:
-        assert_sound_where_it_runs(body, opset=11, least=6)
+        assert_sound_where_it_runs(body, opset=11, least=4)
 
 
 def test_conv_of_groups_and_two_axes():
@@ -89,7 +90,7 @@ def test_quantized_convolutions():
 @pytest.mark.parametrize(
     ("attributes", "expected"),
     [
-        ("", "h + 2"),
+        ("strides = [1]", "h + 2"),
         ("strides = [2]", "2*h + 1"),
         ("strides = [2], pads = [1, 1], output_padding = [1]", "2*h"),
         ("strides = [2], dilations = [2]", "2*h + 3"),

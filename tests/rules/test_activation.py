@@ -116,3 +116,24 @@ def test_mish_is_recognized() -> None:
     assert stays(body, "mish", weights={}, opset=17) == []
     stays(graph("s = Softplus(x) t = Tanh(s) m = Mul(t, x) y = Add(m, s)"), "mish", weights={})
     stays(graph("s = Softplus(x) t = Tanh(s) n = Neg(x) y = Mul(t, n)"), "mish", weights={})
+
+
+OTHERS = [
+    f"{ERF[0]} {HALVES[2]}",
+    f"{ERF[0]} h = Mul(f, half) y = Mul(h, x)",
+    f"{ERF[1]} {HALVES[0]}",
+    f"{ERF[1]} {HALVES[1]}",
+    f"{ERF[0]} {HALVES[3]}",
+]
+
+
+@pytest.mark.parametrize("nodes", OTHERS)
+def test_gelu_is_written_as_the_runtime_recognizes_it(nodes: str) -> None:
+    left = {"Div": 1, "Erf": 1, "Add": 1, "Mul": 2}
+    becomes(graph(nodes), left, "gelu_written_out", weights=numbers(), opset=17)
+    stays(graph(nodes), "gelu_written_out", weights=numbers(), opset=20)
+
+
+@pytest.mark.parametrize("nodes", [f"{ERF[0]} {HALVES[0]}", f"{ERF[0]} {HALVES[1]}", f"{TANH[0]} {HALVES[2]}"])
+def test_gelu_that_the_runtime_recognizes_stays(nodes: str) -> None:
+    stays(graph(nodes), "gelu_written_out", weights=numbers(), opset=17)

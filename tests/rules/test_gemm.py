@@ -170,3 +170,38 @@ def test_two_constant_matrices_are_one_if_that_is_no_larger() -> None:
         "matmul_of_matmul",
         weights={"w": tensor(9, 2), "v": tensor(2, 9)},
     )
+
+
+@pytest.mark.parametrize("bias", [(), (4,), (1, 4), None])
+@pytest.mark.parametrize(("x", "target"), [("2,N,3", [2, -1, 4]), ("B,1,5,3", [-1, 1, 5, 4]), ("2,4,3", [2, 4, 4])])
+def test_rows_need_not_be_flattened(x: str, target: list[int], bias: tuple[int, ...] | None) -> None:
+    weights = {"w": W, "t": np.array([-1, 3]), "o": np.array(target)}
+    if bias is not None:
+        weights["k"] = tensor(*bias)
+    nodes = f"r = Reshape(x, t) m = Gemm(r, w{'' if bias is None else ', k'}) y = Reshape(m, o)"
+    body = graph(nodes, x=x, out=",".join("ACDE"[: len(target)]))
+    left = {"MatMul": 1} if bias is None else {"MatMul": 1, "Add": 1}
+    becomes(body, left, "gemm_of_rows", weights=weights)
+
+
+def test_a_row_count_of_0_would_be_read_as_a_copy() -> None:
+    shape = "d = Shape <end = -1> (x) c = Constant <value_ints = [4]> () o = Concat <axis = 0> (d, c)"
+    body = graph(f"r = Reshape(x, t) m = Gemm(r, w) {shape} y = Reshape(m, o)", x="B,N,3", out="A,C,D")
+    assert stays(body, "gemm_of_rows", weights={"w": W, "t": np.array([-1, 3])})
+
+
+@pytest.mark.parametrize(
+    ("nodes", "x", "target"),
+    [
+        ("r = Reshape(x, t) m = Gemm(r, w, k) y = Reshape(m, o)", "2,N,3", [-1, 2, 4]),  # other rows
+        ("r = Reshape(x, t) m = Gemm(r, w, k) y = Reshape(m, o)", "2,3,N", [2, -1, 4]),  # other columns
+        ("r = Reshape(x, t) m = Gemm(r, w, k) y = Reshape(m, o)", "2,N,3", [2, -1, 2]),
+        ("r = Reshape(x, t) m = Gemm <alpha = 2.0> (r, w, k) y = Reshape(m, o)", "2,N,3", [2, -1, 4]),
+        ("r = Reshape(x, t) m = Gemm(r, w, l) y = Reshape(m, o)", "2,2,3", [2, 2, 4]),  # a bias for each row
+        ("r = Reshape(x, t) m = Gemm(r, w, k) p = Reshape(m, o) q = ReduceSum(m) y = Add(p, q)", "2,N,3", [2, -1, 4]),
+        ("r = Reshape(x, t) m = Gemm(r, w, k) p = Reshape(m, o) q = ReduceSum(r) y = Add(p, q)", "2,N,3", [2, -1, 4]),
+    ],
+)
+def test_other_shapes_around_a_gemm_stay(nodes: str, x: str, target: list[int]) -> None:
+    weights = {"w": W, "k": K, "l": tensor(4, 1), "t": np.array([-1, 3]), "o": np.array(target)}
+    stays(graph(nodes, x=x, out="A,B,C"), "gemm_of_rows", weights=weights)

@@ -27,7 +27,9 @@ def positive(*shape: int, dtype: Any = np.float32) -> np.ndarray[Any, Any]:
 def weighted(body: str, weights: Mapping[str, Any], *, opset: int = 18) -> onnx.ModelProto:
     """A model from its graph as text, with initializers."""
     model = parse(body, opset=opset)
-    model.graph.initializer.extend(onnx.numpy_helper.from_array(np.asarray(each), name) for name, each in weights.items())
+    model.graph.initializer.extend(
+        onnx.numpy_helper.from_array(np.asarray(each), name) for name, each in weights.items()
+    )
     return model
 
 

@@ -125,3 +125,17 @@ def test_the_largest_errors_are_noted():
     errors = Errors()
     list(TOLERANT.differences("y", np.array([10.0, 1.0]), np.array([11.0, 1.5]), errors))
     assert (errors.absolute, errors.relative) == (1.0, 0.5)
+
+
+def test_a_difference_within_the_original_s_own_noise_is_none():
+    from foldproof.verification import verify
+    from tests.helpers import parse
+
+    # Cancellation: what is left of x + 1e6 - 1e6 is nothing but rounding, which the order of the additions decides.
+    body = "g (float[16] x) => (float[16] y) <float big = {1000000}, float minus = {-1000000}> "
+    a = parse(body + "{ a = Add(x, big) y = Add(a, minus) }")
+    b = parse(body + "{ a = Add(big, minus) y = Add(x, a) }")
+    assert verify(a, b, exact=True).status == "different"
+    assert verify(a, b, exact=False).status == "same"
+    wrong = parse("g (float[16] x) => (float[16] y) <float half = {0.5}> { y = Add(x, half) }")
+    assert verify(a, wrong, exact=False).status == "different"

@@ -168,8 +168,7 @@ def test_two_engines_are_compared_by_tolerance_and_it_is_said(parse, monkeypatch
     loaded = []
 
     def load(*arguments, **options):
-        from foldproof.verification.engines import OnnxRuntime
-        from foldproof.verification.reference import Reference
+        from foldproof.engines import OnnxRuntime, Reference
 
         loaded.append((Reference if not loaded else OnnxRuntime)(*arguments))
         return loaded[-1]

@@ -53,7 +53,8 @@ def _is_deterministic(node: ir.Node, facts: Facts, calls: frozenset[ir.OperatorI
 def _is_marked(domain: str, op_type: str, version: int) -> bool:
     """Whether the schema itself says that an operator is deterministic."""
     schema = onnx.defs.get_schema(op_type, version, domain)
-    return bool(schema.node_determinism is _Determinism.Deterministic)
+    marking: object = schema.node_determinism  # type: ignore[attr-defined]  # the stubs lack it
+    return marking is _Determinism.Deterministic
 
 
 def _never_trains(node: ir.Node, facts: Facts, version: int) -> bool:

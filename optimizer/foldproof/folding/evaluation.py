@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
 import onnx_ir as ir
 
+from foldproof.engines import Engine, EngineError, OnnxRuntime, Reference, has_onnxruntime
 from foldproof.facts import Facts
 from foldproof.folding import batch
 from foldproof.folding.candidates import reads_of
 from foldproof.folding.limits import SECONDS
-from foldproof.verification.engines import Engine, EngineError, OnnxRuntime
-from foldproof.verification.reference import Reference
 
 _SIGNS_OF_LACKING = (
     "NOT_IMPLEMENTED",
@@ -176,11 +174,6 @@ class Evaluator:
             if any(sign in str(error) for sign in _SIGNS_OF_LACKING):
                 raise Unsupported(str(error)) from error
             raise
-
-
-def has_onnxruntime() -> bool:
-    """Whether onnxruntime is installed. It is not imported before something has to be computed."""
-    return importlib.util.find_spec("onnxruntime") is not None
 
 
 class Unsupported(EngineError):

@@ -161,7 +161,8 @@ class Selector:
             ):
                 continue
             gone.add(node)
-            freed.update(dict.fromkeys(value for value in self._candidates.nodes[node] if is_source(value, self._facts)))
+            sources = (value for value in self._candidates.nodes[node] if is_source(value, self._facts))
+            freed.update(dict.fromkeys(sources))
         return added - sum(
             _stored_size(value, self._facts)
             for value in freed

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .engines import Runnable
+from foldproof.engines import Runnable
+
 from .instrumentation import instrument
 from .probes import Probe, find_probes
 from .results import Difference, Evaluation, NotAdmitted, Run, Verification

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from foldproof.engines import Engine, EngineError, TimedOut
+
 from .bindings import Search
-from .engines import Engine, EngineError, TimedOut
 from .feed_files import binding_of
 from .feeds import Plan, TooLarge, make_feeds
 from .goals import Goal, goals

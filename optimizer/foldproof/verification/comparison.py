@@ -4,7 +4,7 @@ Integers, booleans and strings are compared exactly. Floats are compared bit for
 fired: NaN equals NaN, whatever its payload, and -0.0 differs from 0.0. Otherwise `a` and `b` may differ by
 `rtol * |a| + rtol / 10 * scale`, where `scale` is the largest finite magnitude of the original's output, at
 least one smallest normal number; NaN and infinities must still be the same. `rtol` is by the dtype, see
-`RTOL`.
+`RTOL`. An output that is beyond it may still lie within the original's own noise, see `noise.py`.
 """
 
 from __future__ import annotations
@@ -48,12 +48,14 @@ class Comparison:
         values: Whether values are compared at all; else dtypes and shapes only.
         shapes: Whether shapes are compared; else dtypes only.
         half: Whether wider floats may be made of float16: then its tolerance holds for them.
+        slack: What floats may differ by besides, where they are compared by tolerance.
     """
 
     exact: bool = True
     values: bool = True
     shapes: bool = True
     half: bool = False
+    slack: float = 0.0
 
     def differences(self, name: str, original: Any, optimized: Any, errors: Errors) -> Iterator[Difference]:
         """What differs in one output.
@@ -107,7 +109,7 @@ class Comparison:
         if is_float and self.exact:
             wrong = ~_same_bits(a, b)
         elif is_float:
-            wrong = ~_close(a, b, _HALF_RTOL if self.half else 0.0)
+            wrong = ~_close(a, b, _HALF_RTOL if self.half else 0.0, self.slack)
         else:
             wrong = np.asarray(a != b, bool)
         differ = bool(wrong.any())
@@ -153,16 +155,16 @@ def _same_bits(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.asarray(np.asarray(same).reshape(a.shape) | (np.isnan(a) & np.isnan(b)))
 
 
-def _close(a: np.ndarray, b: np.ndarray, least: float = 0.0) -> np.ndarray:
+def _close(a: np.ndarray, b: np.ndarray, least: float = 0.0, slack: float = 0.0) -> np.ndarray:
     if a.dtype.kind == "c":
-        return np.asarray(_close(a.real, b.real, least) & _close(a.imag, b.imag, least))
+        return np.asarray(_close(a.real, b.real, least, slack) & _close(a.imag, b.imag, least, slack))
     rtol = max(RTOL.get(a.dtype, _RTOL_OTHER), least)
     x, y = a.astype(np.float64), b.astype(np.float64)
     finite = np.isfinite(x) & np.isfinite(y)
     scale = float(np.max(np.abs(x), initial=0.0, where=np.isfinite(x)))
     smallest = float(np.finfo(np.float32).tiny)
     with np.errstate(invalid="ignore", over="ignore"):
-        near = np.abs(x - y) <= rtol * np.abs(x) + rtol / 10 * max(scale, smallest)
+        near = np.abs(x - y) <= rtol * np.abs(x) + rtol / 10 * max(scale, smallest) + slack
     return np.asarray(np.where(finite, near, (x == y) | (np.isnan(x) & np.isnan(y))))
 
 

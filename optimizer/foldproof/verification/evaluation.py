@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 import onnx
 
+from foldproof.engines import Engine, EngineError, Feeds, TimedOut, load_engine
+
 from .. import kernels
-from .engines import Engine, EngineError, Feeds, TimedOut, load_engine
 from .instrumentation import LANES, NOT_EXECUTED, Export, instrument
 from .probes import Probe
 from .results import Evaluation

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import onnx
 
-from .protos import scopes
+from foldproof.protos import scopes
 
 _HALF = onnx.TensorProto.FLOAT16
 

@@ -13,7 +13,8 @@ from collections.abc import Mapping
 import onnx
 from onnx import numpy_helper
 
-from .protos import attribute_of, bodies, canonical
+from foldproof.protos import attribute_of, bodies, canonical
+
 from .signature import Input
 
 # Operators whose first output holds the same values as their first input, in another shape or type, or some

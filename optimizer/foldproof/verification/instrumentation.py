@@ -18,8 +18,9 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+from foldproof.protos import FunctionKey, bodies, canonical, reads_of
+
 from .probes import Probe, Step
-from .protos import FunctionKey, bodies, canonical, reads_of
 
 # Padded dims: as many as any runtime's rank, and what stands for "no dim" and for "this branch was not
 # taken".

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import onnx
 
-from .protos import FunctionKey, bodies, canonical, label, opsets_of
+from foldproof.protos import FunctionKey, bodies, canonical, label, opsets_of
 
 Step = tuple[int, str]  # the index of a node in its scope, and which of its bodies
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 import onnx
 from onnx import numpy_helper
 
-from .protos import FunctionKey, attribute_of, bodies, canonical, reads_of, scopes
+from foldproof.protos import FunctionKey, attribute_of, bodies, canonical, reads_of, scopes
 
 # ai.onnx operators that draw random numbers. `Dropout` does so only in training mode, see `_draws`. The
 # schemas' own mark of nondeterminism says the same, but also holds for all operators with bodies.

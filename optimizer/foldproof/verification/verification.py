@@ -8,16 +8,18 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from foldproof.engines import Engine, EngineError, Runnable, TimedOut, load_engine, require_onnxruntime
+from foldproof.protos import load_proto
+
 from .admission import Admission, Admitted, Feed
 from .comparison import Comparison, Errors
 from .declarations import changed_declarations, missing_values
-from .engines import Engine, EngineError, Runnable, TimedOut, load_engine, require_onnxruntime
 from .evaluation import Evaluator
 from .feed_files import read_feeds
 from .half import computes_in_half
 from .hints import find_hints
+from .noise import FACTOR, Noise
 from .probes import Probe, find_probes
-from .protos import load_proto
 from .randomness import Reached, random_outputs
 from .results import Difference, Evaluation, Run, Verification
 from .signature import inputs_of
@@ -88,6 +90,7 @@ class _Verifier:
             self.original = load_engine(self.models[0])
         except EngineError as error:
             return self.finished(f"nothing can load the original: {error}")
+        self.noise = Noise(self.models[0], self.original)
         self.differences += missing_values(*self.protos)
         self.notes += changed_declarations(*self.protos)
         try:
@@ -158,6 +161,8 @@ class _Verifier:
             if name not in outputs:
                 continue  # `missing_values` found it.
             found = list(self.comparison(name).differences(name, value, outputs[name], errors))
+            if found and not self.comparison(name).exact:
+                found = self.beyond_noise(admitted, name, outputs[name])
             if found and not self.is_reproducible(feed, name, value):
                 continue
             compared += name not in self.random.values
@@ -192,6 +197,13 @@ class _Verifier:
         # Two engines round differently.
         exact = self.exact and self.original.name == self.optimized.name and not self.half
         return Comparison(exact, name not in self.random.values, name not in self.random.shapes, half=self.half)
+
+    def beyond_noise(self, admitted: Admitted, name: str, optimized: Any) -> list[Difference]:
+        """The differences of an output that the original's own noise does not account for."""
+        outputs = dict(zip(self.original.outputs, admitted.outputs, strict=True))
+        noise = self.noise.of(admitted.feed.values, outputs, self.left())
+        comparison = dataclasses.replace(self.comparison(name), slack=FACTOR * noise.get(name, 0.0))
+        return list(comparison.differences(name, outputs[name], optimized, Errors()))
 
     def is_reproducible(self, feed: Feed, name: str, value: Any) -> bool:
         """Whether the original gives that output once more: what differs from itself proves nothing."""

@@ -7,12 +7,12 @@ import ml_dtypes
 import numpy as np
 import onnx
 import pytest
+from foldproof.engines import EngineError, OnnxRuntime, Reference, TimedOut, distrust, load_engine
 from foldproof.errors import UnverifiedError
 from foldproof.verification import verify
-from foldproof.verification.engines import EngineError, OnnxRuntime, TimedOut, load_engine
-from foldproof.verification.reference import Reference, distrust
 from onnx import helper
 
+CODES = {name: onnx.TensorProto.DataType.Value(name.upper()) for name in ("int4", "uint4", "int2", "uint2")}
 ENDLESS = """
 g () => (int64 n) {
     zero = Constant <value = int64 {0}> ()
@@ -35,6 +35,16 @@ def test_onnxruntime_takes_and_gives_narrow_floats(parse, name, dtype):
     (y,) = engine.run({"x": x})
     assert y.dtype == dtype
     assert y.tobytes() == x.tobytes()
+
+
+@pytest.mark.parametrize("name", ["int4", "uint4", "int2", "uint2"])
+def test_onnxruntime_gives_packed_integers(parse, name):
+    """7 elements leave a part of their last byte unused."""
+    graph = f"g (float[7] x) => ({name}[7] y) {{ y = Cast<to = {CODES[name]}>(x) }}"
+    engine = OnnxRuntime(parse(graph, opset=25, ir=13))
+    (y,) = engine.run({"x": np.array([0, 1, 1, 0, 1, 0, 1], np.float32)})
+    assert y.dtype == getattr(ml_dtypes, name)
+    assert y.astype(int).tolist() == [0, 1, 1, 0, 1, 0, 1]
 
 
 def test_onnxruntime_says_what_it_dislikes(parse):

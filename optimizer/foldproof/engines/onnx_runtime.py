@@ -1,4 +1,4 @@
-"""What can run a model: onnxruntime, or the ONNX reference evaluator, behind one small protocol."""
+"""onnxruntime on the CPU, as it runs a model by itself."""
 
 from __future__ import annotations
 
@@ -7,17 +7,15 @@ import importlib.util
 import math
 import pathlib
 import threading
-from collections.abc import Collection, Mapping
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Collection
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 import onnx
 
-from ..errors import UnverifiedError
-
-Runnable: TypeAlias = onnx.ModelProto | pathlib.Path
-Feeds: TypeAlias = Mapping[str, Any]
+from foldproof.engines.engine import EngineError, Feeds, Runnable, TimedOut
+from foldproof.errors import UnverifiedError
 
 # The element types that numpy lacks and onnxruntime's Python interface refuses, with the integers of the
 # same width.
@@ -41,51 +39,9 @@ _NOT_HANDED_OVER = ("float4e2m1)", "float8e8m0)", "complex64)", "complex128)")
 _NARROW_NUMPY = {np.dtype(narrow): code for code, (narrow, _) in _NARROW.items()}
 
 
-# How long the message of an engine may be.
-_BRIEF = 400
-
-
-class EngineError(Exception):
-    """A model that an engine can't load, or a feed at which it fails. The text is the engine's own."""
-
-    @property
-    def brief(self) -> str:
-        """The engine's message on one line that is not too long."""
-        words = " ".join(str(self).split()) or "no message"
-        return words if len(words) <= _BRIEF else f"{words[: _BRIEF - 4]} ..."
-
-
-class TimedOut(EngineError):
-    """A run that was stopped at the time limit. It says nothing about the model."""
-
-
-class Engine(Protocol):
-    """A loaded model that can be run many times."""
-
-    @property
-    def name(self) -> str:
-        """The engine's name and version."""
-
-    @property
-    def outputs(self) -> tuple[str, ...]:
-        """The names of the outputs, in order."""
-
-    def run(self, feeds: Feeds, seconds: float | None = None, shapes_of: Collection[str] = ()) -> list[Any]:
-        """Run the model.
-
-        Args:
-            feeds: The inputs by name.
-            seconds: Where the engine can, it stops after this time.
-            shapes_of: Of these outputs only the shape is wanted; an array of that shape stands in.
-
-        Raises:
-            EngineError: The model fails at this feed.
-            TimedOut: The time is over.
-
-        Returns:
-            All outputs, in order: numpy arrays (of `ml_dtypes` for the narrow types), lists, dictionaries
-            or None.
-        """
+def has_onnxruntime() -> bool:
+    """Whether onnxruntime is installed. It is not imported before something has to be run."""
+    return importlib.util.find_spec("onnxruntime") is not None
 
 
 def require_onnxruntime() -> None:
@@ -94,7 +50,7 @@ def require_onnxruntime() -> None:
     Raises:
         UnverifiedError: There is none; the hint says what to install.
     """
-    if importlib.util.find_spec("onnxruntime") is None:
+    if not has_onnxruntime():
         raise UnverifiedError(
             "onnxruntime is not installed, so nothing can run the model",
             hint="Install foldproof[onnxruntime] (or foldproof[onnxruntime-gpu]), "
@@ -108,16 +64,18 @@ class OnnxRuntime:
     Args:
         model: A model, or the path of its file.
         data_folder: The folder of the external data of a model that is given as a proto.
+        optimizing: Switch its own optimizations on.
 
     Raises:
         EngineError: onnxruntime can't load the model.
     """
 
-    def __init__(self, model: Runnable, data_folder: pathlib.Path | None = None) -> None:
+    def __init__(self, model: Runnable, data_folder: pathlib.Path | None = None, *, optimizing: bool = False) -> None:
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        levels = onnxruntime.GraphOptimizationLevel
+        options.graph_optimization_level = levels.ORT_ENABLE_ALL if optimizing else levels.ORT_DISABLE_ALL
         options.log_severity_level = 4
         options.use_deterministic_compute = True
         options.enable_mem_pattern = False  # It pays only where the shapes stay the same.
@@ -196,33 +154,3 @@ def _from_runtime(value: Any) -> Any:
         tensor = onnx.TensorProto(data_type=code, dims=shape, raw_data=content)
         return onnx.numpy_helper.to_array(tensor)
     return np.frombuffer(content, _NARROW[code][0]).reshape(shape)
-
-
-def load_engine(model: Runnable, data_folder: pathlib.Path | None = None, like: Engine | None = None) -> Engine:
-    """The engine that runs a model.
-
-    That is onnxruntime, or, where it lacks an operator or a type, the ONNX reference with our kernels.
-
-    Args:
-        model: A model, or the path of its file.
-        data_folder: The folder of the external data of a model that is given as a proto.
-        like: What ran the original, where this is the optimized model. What onnxruntime ran, it has to run
-            again; what the reference ran, the reference had better run, as two engines round differently.
-
-    Raises:
-        EngineError: Neither can; the message is onnxruntime's, then the reference's.
-    """
-    from .reference import Reference
-
-    kinds: list[type[OnnxRuntime] | type[Reference]] = [OnnxRuntime, Reference]
-    if isinstance(like, OnnxRuntime):
-        kinds = [OnnxRuntime]
-    elif isinstance(like, Reference):
-        kinds = [Reference, OnnxRuntime]
-    errors = []
-    for kind in kinds:
-        try:
-            return kind(model, data_folder)
-        except EngineError as error:
-            errors.append(error.brief)
-    raise EngineError("; ".join(errors))

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 import onnx
 
-from ..errors import ModelError
+from foldproof.errors import ModelError
 
 FunctionKey = tuple[str, str]
 

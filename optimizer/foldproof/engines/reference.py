@@ -12,9 +12,9 @@ from typing import Any
 
 import onnx
 
-from .. import kernels
-from .engines import EngineError, Feeds, Runnable, TimedOut
-from .protos import Scope, attribute_of, load_proto, scopes
+from foldproof import kernels
+from foldproof.engines.engine import EngineError, Feeds, Runnable, TimedOut
+from foldproof.protos import Scope, attribute_of, load_proto, scopes
 
 
 class Reference:

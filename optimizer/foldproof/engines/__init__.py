@@ -1,0 +1,51 @@
+"""What can run a model: onnxruntime, or the ONNX reference evaluator, behind one small protocol."""
+
+from __future__ import annotations
+
+import pathlib
+
+from foldproof.engines.engine import Engine, EngineError, Feeds, Runnable, TimedOut
+from foldproof.engines.onnx_runtime import OnnxRuntime, has_onnxruntime, require_onnxruntime
+from foldproof.engines.reference import Reference, distrust
+
+__all__ = [
+    "Engine",
+    "EngineError",
+    "Feeds",
+    "OnnxRuntime",
+    "Reference",
+    "Runnable",
+    "TimedOut",
+    "distrust",
+    "has_onnxruntime",
+    "load_engine",
+    "require_onnxruntime",
+]
+
+
+def load_engine(model: Runnable, data_folder: pathlib.Path | None = None, like: Engine | None = None) -> Engine:
+    """The engine that runs a model.
+
+    That is onnxruntime, or, where it lacks an operator or a type, the ONNX reference with our kernels.
+
+    Args:
+        model: A model, or the path of its file.
+        data_folder: The folder of the external data of a model that is given as a proto.
+        like: What ran the original, where this is the optimized model. What onnxruntime ran, it has to run
+            again; what the reference ran, the reference had better run, as two engines round differently.
+
+    Raises:
+        EngineError: Neither can; the message is onnxruntime's, then the reference's.
+    """
+    kinds: list[type[OnnxRuntime] | type[Reference]] = [OnnxRuntime, Reference]
+    if isinstance(like, OnnxRuntime):
+        kinds = [OnnxRuntime]
+    elif isinstance(like, Reference):
+        kinds = [Reference, OnnxRuntime]
+    errors = []
+    for kind in kinds:
+        try:
+            return kind(model, data_folder)
+        except EngineError as error:
+            errors.append(error.brief)
+    raise EngineError("; ".join(errors))

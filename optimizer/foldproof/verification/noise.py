@@ -1,0 +1,75 @@
+"""How far a model's own outputs move where nothing of its meaning changes: what lies below proves nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from foldproof.engines import Engine, EngineError, OnnxRuntime, Runnable
+
+FACTOR = 4.0
+"""A rewrite may move an output by this many times what the original's own noise does."""
+
+
+class Noise:
+    """Measures a model's noise, when somebody asks: with the runtime's own optimizations, and with inputs moved a bit.
+
+    Args:
+        model: The original.
+        engine: What runs it.
+    """
+
+    def __init__(self, model: Runnable, engine: Engine) -> None:
+        self._model = model
+        self._engine = engine
+        self._optimizing: Engine | None = None
+        self._tried = False
+
+    def of(self, feed: Mapping[str, Any], outputs: Mapping[str, Any], seconds: float) -> dict[str, float]:
+        """The largest absolute change of each float output.
+
+        Args:
+            feed: The inputs.
+            outputs: What the model gives for them.
+            seconds: The time limit of each run.
+        """
+        noise: dict[str, float] = {}
+        for engine, values in ((self._optimized(), feed), (self._engine, _moved(feed))):
+            if engine is None:
+                continue
+            try:
+                again = dict(zip(engine.outputs, engine.run(values, seconds), strict=True))
+            except EngineError:
+                continue  # no measure, no allowance
+            for name, value in outputs.items():
+                noise[name] = max(noise.get(name, 0.0), _gap(value, again.get(name)))
+        return noise
+
+    def _optimized(self) -> Engine | None:
+        """The original with the runtime's own optimizations on, loaded at the first question."""
+        if not self._tried and isinstance(self._engine, OnnxRuntime):
+            self._tried = True
+            try:
+                self._optimizing = OnnxRuntime(self._model, optimizing=True)
+            except EngineError:
+                self._optimizing = None
+        return self._optimizing
+
+
+def _moved(feed: Mapping[str, Any]) -> dict[str, Any]:
+    """The inputs with each float moved to the next larger one."""
+    return {
+        name: np.nextafter(value, np.array(np.inf, value.dtype))
+        if isinstance(value, np.ndarray) and value.dtype in (np.float32, np.float64)
+        else value
+        for name, value in feed.items()
+    }
+
+
+def _gap(a: Any, b: Any) -> float:
+    if not isinstance(a, np.ndarray) or not isinstance(b, np.ndarray) or a.shape != b.shape or a.dtype.kind != "f":
+        return 0.0
+    gap = np.abs(a.astype(np.float64) - b.astype(np.float64))
+    return float(np.max(gap, initial=0.0, where=np.isfinite(gap)))

@@ -1,0 +1,1 @@
+"""Random models that compute with shapes."""
