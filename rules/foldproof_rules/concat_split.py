@@ -141,6 +141,13 @@ def _joined(first: Cut | None, second: Cut) -> Cut | None:
     return Cut(first.axis, first.start, second.end) if begins and ends else None
 
 
+@rule("Split", exact=True, benefit=4, level=1)
+def split_into_one(node: ir.Node, facts: Facts) -> Outcome:
+    """Split(x) = x, where it has one output. A size that is given is that of x, or the Split fails."""
+    source = node.inputs[0]
+    return Forward(source) if len(node.outputs) == 1 and source is not None else None
+
+
 @rule("Split", exact=True, benefit=3, level=1)
 def split_of_concat(node: ir.Node, facts: Facts) -> Outcome:
     """Split(Concat(a, b, ...)) = a, b, ..., where it splits where they were joined."""

@@ -47,7 +47,8 @@ def test_elements_of_a_matrix_are_gathered_along_an_axis():
 
 def test_gather_elements_has_the_shape_of_the_indices():
     body = f"""g (float[n, 3, m] x, int64[k, 2, m] i) => (float[] y) <int64[2] some = {{-1, 0}}, int64[1] far = {{9}}>
-        {{ y = GatherElements <axis = 1> (x, i)  {SHAPE_DATA}  z = GatherElements(s, some)  w = GatherElements(s, far) }}"""
+        {{ y = GatherElements <axis = 1> (x, i)  {SHAPE_DATA}  z = GatherElements(s, some)
+        w = GatherElements(s, far) }}"""
     facts = infer(body)
     assert facts["y"] == "float[k, 2, m]"
     assert facts["z"] == "int64[2] = [m, n]"
@@ -92,7 +93,8 @@ def test_scatter_elements_keeps_the_shape(operator):
 
 def test_elements_are_scattered():
     body = f"""g (float[n, 3, m] x, int64[1] r) => (int64[] g)
-        <int64[2] i = {{-1, 0}}, int64[2] u = {{7, 8}}, int64[1] zero = {{0}}, int64[1, 1] one = {{1}}, int64[1] nine = {{9}},
+        <int64[2] i = {{-1, 0}}, int64[2] u = {{7, 8}}, int64[1] zero = {{0}}, int64[1, 1] one = {{1}}, int64[1]
+        nine = {{9}},
         int64[2, 1] both = {{2, 2}}>
         {{ {SHAPE_DATA}  a = ScatterElements(s, i, u)  b = ScatterElements(s, zero, r)  c = ScatterND(s, one, nine)
            d = ScatterElements <reduction = "add"> (s, i, u)  e = ScatterND(s, one, r)  f = ScatterND(r, both, u)

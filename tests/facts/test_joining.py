@@ -130,7 +130,8 @@ def test_elements_are_tiled():
 
 
 def test_what_grows_large_is_not_tracked():
-    body = "g (float[n] x) => (int64[] y) <int64[1] many = {1000000}> { s = Shape(x)  y = Tile(s, many)  z = Expand(s, many) }"
+    body = """g (float[n] x) => (int64[] y) <int64[1] many = {1000000}> { s = Shape(x)  y = Tile(s, many)
+        z = Expand(s, many) }"""
     assert infer(body) == {"s": "int64[1] = [n]", "y": "int64[1000000]", "z": "int64[1000000]"}
 
 

@@ -68,7 +68,8 @@ def test_recurrent_layers(operator, gates, outputs, direction):
 
 
 def test_recurrent_layers_with_the_batch_first():
-    body = """g (float[n, s, 3] x, float[1, 20, 3] w, float[1, 20, 5] r) => (float[] y) { y, h, c = LSTM <layout = 1> (x, w, r) }"""
+    body = """g (float[n, s, 3] x, float[1, 20, 3] w, float[1, 20, 5] r) => (float[] y) { y, h, c = LSTM
+        <layout = 1> (x, w, r) }"""
     facts = infer(body)
     assert facts == {"y": "float[n, s, 1, 5]", "h": "float[n, 1, 5]", "c": "float[n, 1, 5]"}
 
@@ -113,7 +114,8 @@ def test_attention_of_an_unknown_rank():
 
 
 def test_linear_attention_and_rotary_embedding():
-    body = """g (float[n, t, 16] q, float[n, t, 8] k, float[n, t, 6] v, float[n, 2, 4, 3] p, float[n, t, 2] d) => (float[] y)
+    body = """g (float[n, t, 16] q, float[n, t, 8] k, float[n, t, 6] v, float[n, 2, 4, 3] p, float[n, t, 2] d)
+        => (float[] y)
         { y, s = LinearAttention <q_num_heads = 4, kv_num_heads = 2> (q, k, v, , d, d)
           z, u = LinearAttention <q_num_heads = 4, kv_num_heads = 2> (q, k, v, p, d, d) }"""
     facts = infer(body, opset=27)
@@ -137,14 +139,16 @@ def test_linear_attention_and_rotary_embedding():
     ],
 )
 def test_dft(opset, call, expected):
-    body = f"g (float[n, m, 6, 1] x, int64 run) => (float[] y) <int64 length = {{9}}, int64 axis = {{1}}> {{ y = DFT {call} }}"
+    body = f"""g (float[n, m, 6, 1] x, int64 run) => (float[] y) <int64 length = {{9}}, int64 axis = {{1}}> {{
+        y = DFT {call} }}"""
     assert infer(body, opset=opset)["y"] == f"float{expected}"
     if "run" not in call:
         assert_sound_at(body, *SIZES, opset=opset)
 
 
 def test_dft_back_to_real_numbers():
-    body = "g (float[n, m, 2] x) => (float[] y) { y = DFT <axis = 1, inverse = 1, onesided = 1> (x)  z = DFT <inverse = 1> (x) }"
+    body = """g (float[n, m, 2] x) => (float[] y) { y = DFT <axis = 1, inverse = 1, onesided = 1> (x)  z = DFT
+        <inverse = 1> (x) }"""
     assert infer(body, opset=17) == {"y": "float[n, 2*m - 2, 1]", "z": "float[n, m, 2]"}
 
 
@@ -157,7 +161,8 @@ def test_dft_back_to_real_numbers():
     ],
 )
 def test_stft(call, expected):
-    body = f"""g (float[n, m, 1] x, float[4] window, int64 run) => (float[] y) <int64 step = {{2}}, int64 length = {{5}}>
+    body = f"""g (float[n, m, 1] x, float[4] window, int64 run) => (float[] y) <int64 step = {{2}}, int64
+        length = {{5}}>
         {{ y = STFT {call} }}"""
     found = infer(body)["y"]
     assert found == f"float{expected}".replace("(m - 4)//2 + 1", "m//2 - 1").replace("(m - 5)//2 + 1", "(m + 1)//2 - 2")
@@ -186,7 +191,8 @@ def test_losses(reduction, expected):
         ('(string[1, n] x) => (string[] y) { y = StringNormalizer <stopwords = ["a"]> (x) }', {"y": "string[1, y:1]"}),
         (
             '(int64[n, 5] x) => (float[] y) { y = TfIdfVectorizer <mode = "TF", ngram_indexes = [0, 3, 1],'
-            " ngram_counts = [0], pool_int64s = [1, 2, 3], max_skip_count = 0, min_gram_length = 1, max_gram_length = 1> (x) }",
+            " ngram_counts = [0], pool_int64s = [1, 2, 3], max_skip_count = 0, min_gram_length = 1,"
+            " max_gram_length = 1> (x) }",
             {"y": "float[n, 4]"},
         ),
     ],

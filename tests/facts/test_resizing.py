@@ -76,7 +76,8 @@ def test_the_ratio_between_the_dims_is_kept(policy, expected):
 
 def test_resize_to_sizes_that_are_dims():
     body = """g (float[1, 3, h, w] x, float[1, 3, 2, h] o) => (float[] y) <int64[1] two = {2}>
-        { a = Shape <end = 3> (x)  b = Shape <start = 3> (o)  sizes = Concat <axis = 0> (a, b)  y = Resize(x, , , sizes) }"""
+        { a = Shape <end = 3> (x)  b = Shape <start = 3> (o)  sizes = Concat <axis = 0> (a, b)
+        y = Resize(x, , , sizes) }"""
     assert infer(body)["y"] == "float[1, 3, h, h]"
     assert_sound_at(body, *SIZES)
 
@@ -95,7 +96,8 @@ def test_upsample(opset, call):
 
 
 def test_depth_and_space():
-    body = """g (float[n, 12, h, w] x) => (float[] y) { y = DepthToSpace <blocksize = 2> (x)  z = SpaceToDepth <blocksize = 3> (y) }"""
+    body = """g (float[n, 12, h, w] x) => (float[] y) { y = DepthToSpace <blocksize = 2> (x)  z = SpaceToDepth
+        <blocksize = 3> (y) }"""
     assert infer(body) == {"y": "float[n, 3, 2*h, 2*w]", "z": "float[n, 27, (2*h)//3, (2*w)//3]"}
     assert_sound_at(body, {"n": 0, "h": 3, "w": 6}, {"n": 1, "h": 3, "w": 3}, {"n": 2, "h": 0, "w": 3})
 
@@ -134,7 +136,8 @@ def test_depth_and_space():
         ("(float[n, k, 4] b, float[n, c, k] s) => (int64[] y) { y = NonMaxSuppression(b, s) }", "int64[y:0, 3]"),
         ("(uint8[n] x) => (uint8[] y) { y = ImageDecoder(x) }", "uint8[y:0, y:1, y:2]"),
         (
-            "(float[n, 4, h, w] x, float[6, 4, 3, 3] k, float[n, 18, p, q] o) => (float[] y) { y = DeformConv(x, k, o) }",
+            "(float[n, 4, h, w] x, float[6, 4, 3, 3] k, float[n, 18, p, q] o) => (float[] y)"
+            " { y = DeformConv(x, k, o) }",
             "float[n, 6, p, q]",
         ),
     ],

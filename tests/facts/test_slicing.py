@@ -156,14 +156,16 @@ def test_a_bound_of_unknown_sign_proves_nothing():
 )
 def test_slice_in_all_its_versions(opset, call):
     body = f"""g (float[n, m, 4] x) => (float[] y)
-        <int64[2] starts = {{1, 0}}, int64[2] ends = {{3, -1}}, int64[2] axes = {{2, 0}}, int64[2] negative = {{-1, -3}},
+        <int64[2] starts = {{1, 0}}, int64[2] ends = {{3, -1}}, int64[2] axes = {{2, 0}}, int64[2]
+        negative = {{-1, -3}},
         int64[2] steps = {{1, 1}}> {{ y = Slice {call} }}"""
     assert infer(body, opset=opset)["y"] == "float[max(n - 1, 0), m, 2]"
 
 
 def test_slice_without_axes_and_with_some_bounds_of_the_run():
     body = """g (float[n, m, 4] x, int64[1] t, int64[k] u) => (float[] z) <int64[2] ends = {2, 3}, int64[1] one = {1}>
-        { starts = Concat <axis = 0> (t, one)  y = Slice(x, starts, ends)  z = Slice(x, u, u)  w = Slice(x, t, t, t) }"""
+        { starts = Concat <axis = 0> (t, one)  y = Slice(x, starts, ends)  z = Slice(x, u, u)
+        w = Slice(x, t, t, t) }"""
     assert infer(body)["y"] == "float[y:0, max(min(m, 3) - 1, 0), 4]"
     assert infer(body)["z"] == "float[z:0, z:1, z:2]"
     assert infer(body)["w"] == "float[w:0, w:1, w:2]"
@@ -243,7 +245,8 @@ def test_trilu_keeps_the_shape_and_half_of_the_elements():
 
 def test_center_crop_pad():
     body = """g (float[n, m, 4] x, int64[1] r) => (float[] c) <int64[2] t = {5, 6}, int64[3] all = {1, 2, 3}>
-        { a = CenterCropPad <axes = [0, -1]> (x, t)  b = CenterCropPad(x, all)  c = CenterCropPad <axes = [1]> (x, r) }"""
+        { a = CenterCropPad <axes = [0, -1]> (x, t)  b = CenterCropPad(x, all)  c = CenterCropPad
+        <axes = [1]> (x, r) }"""
     assert infer(body) == {"a": "float[5, m, 6]", "b": "float[1, 2, 3]", "c": "float[n, c:1, 4]"}
 
 

@@ -61,14 +61,16 @@ def test_conv(kernel, attributes, expected):
 
 
 def test_conv_of_groups_and_two_axes():
-    body = """g (float[n, 4, h, 8] x, float[6, 2, 3, 5] w) => (float[] y) { y = Conv <group = 2, pads = [1, 0, 1, 2]> (x, w) }"""
+    body = """g (float[n, 4, h, 8] x, float[6, 2, 3, 5] w) => (float[] y) { y = Conv <group = 2,
+        pads = [1, 0, 1, 2]> (x, w) }"""
     assert infer(body)["y"] == "float[n, 6, h, 6]"
     assert_sound_at(body, {"n": 1, "h": 1}, {"n": 3, "h": 4})
 
 
 def test_conv_by_a_kernel_of_unknown_shape():
     body = """g (float[n, 4, h, 8] x, float[a] w, int64[k] t) => (float[] z) <int64[4] u = {0, 4, -1, 3}>
-        { k = Reshape(w, u)  y = Conv(x, k)  l = Reshape(w, t)  z = Conv <kernel_shape = [3, 3]> (x, l)  v = Conv(x, l) }"""
+        { k = Reshape(w, u)  y = Conv(x, k)  l = Reshape(w, t)  z = Conv <kernel_shape = [3, 3]> (x, l)
+        v = Conv(x, l) }"""
     facts = infer(body)
     assert facts["y"].startswith("float[n, ")
     assert facts["y"].endswith(", 6]")
@@ -101,13 +103,15 @@ def test_quantized_convolutions():
     ],
 )
 def test_conv_transpose(attributes, expected):
-    body = f"""g (float[n, 4, h] x, float[4, 3, 3] w) => (float[] y) {{ y = ConvTranspose <group = 2, {attributes}> (x, w) }}"""
+    body = f"""g (float[n, 4, h] x, float[4, 3, 3] w) => (float[] y) {{ y = ConvTranspose
+        <group = 2, {attributes}> (x, w) }}"""
     assert infer(body, opset=11)["y"] == f"float[n, 6, {expected}]"
     assert_sound_where_it_runs(body, opset=11)
 
 
 def test_conv_transpose_to_a_whole_shape():
-    body = """g (float[n, 4, h] x, float[4, 3, 3] w) => (float[] y) { y = ConvTranspose <output_shape = [1, 3, 9]> (x, w) }"""
+    body = """g (float[n, 4, h] x, float[4, 3, 3] w) => (float[] y) { y = ConvTranspose
+        <output_shape = [1, 3, 9]> (x, w) }"""
     assert infer(body)["y"] == "float[n, 3, 9]"
 
 
@@ -159,7 +163,8 @@ def test_all_pools_of_small_windows_hold():
 
 def test_a_dilated_pool_with_same_padding_is_not_known():
     """onnxruntime forgets the dilation when it computes the padding."""
-    body = """g (float[n, 1, h] x) => (float[] y) { y = MaxPool <kernel_shape = [3], dilations = [2], auto_pad = "SAME_UPPER"> (x) }"""
+    body = """g (float[n, 1, h] x) => (float[] y) { y = MaxPool <kernel_shape = [3], dilations = [2],
+        auto_pad = "SAME_UPPER"> (x) }"""
     assert infer(body)["y"] == "float[n, 1, y:2]"
 
 

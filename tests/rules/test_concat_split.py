@@ -151,3 +151,13 @@ def test_gathers_of_one_value_are_one() -> None:
     becomes(text.replace("(a, b, k)", "(a, b)"), {"Shape": 1, "Gather": 1}, "concat_of_gathers")
     stays(text.replace("int64[A] y", "int64[A] y, int64[1] a"), "concat_of_gathers")
     stays(text.replace("(a, b, k)", "(a, k, b)"), "concat_of_gathers")
+
+
+@pytest.mark.parametrize(
+    ("split", "opset"),
+    [("Split <axis = 1, split = [6]> (x)", 12), ("Split(x, s)", 13), ("Split <num_outputs = 1> (x)", 18)],
+)
+def test_a_split_into_one_goes(split: str, opset: int) -> None:
+    text = f"g (float[6,6] x) => (float[A,B] y) <int64[1] s = {{6}}> {{ p = {split} y = Relu(p) }}"
+    becomes(text, {"Relu": 1}, "split_into_one", opset=opset)
+    stays("g (float[6,6] x) => (float[A,B] p, float[C,D] q) { p, q = Split(x) }", "split_into_one", opset=12)

@@ -148,3 +148,30 @@ def test_reductions_that_are_not_one_stay(nodes: str) -> None:
     nodes = f"{nodes.replace('y =', 'z =')} y = ReduceMax <keepdims = 0> (z)"
     body = f"g (float[N,3,4] x, int64[1] p) => (float y) <{AXES}> {{ {nodes} }}"
     assert_stays(body, "reduction_of_reduction", "reduction_of_integer_reduction")
+
+
+@pytest.mark.parametrize("opset", [11, 13, 18])
+@pytest.mark.parametrize(("expression", "keepdims"), [("Div(v, n)", 1), ("Mul(r, v)", 0)])
+def test_a_sum_over_its_count_is_the_mean(expression: str, keepdims: int, opset: int) -> None:
+    nodes = f"v = {reduce('ReduceSum', 'x', '1, 2', keepdims, opset)} y = {expression}"
+    numbers = f"<float n = {{12}}, float r = {{{1 / 12}}}, int64"
+    body = graph(nodes, "N,1,1" if keepdims else "N").replace("<int64", numbers)
+    assert_becomes(body, {"ReduceMean": 1}, "mean_of_sum", exact=False, opset=opset)
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        "v = ReduceSum(x, a12) y = Mul(v, n)",
+        "v = ReduceSum(x, a1) y = Div(v, n)",
+        "v = ReduceSum(x, a0) y = Div(v, n)",  # N
+        "v = ReduceSum(x, a12) y = Div(n, v)",
+        "v = ReduceSum(x, a12) w = Div(v, n) y = Add(v, w)",
+        "v = ReduceMean(x, a12) y = Div(v, n)",
+        "v = ReduceSum <keepdims = 0> (x, a12) y = Div(v, m)",
+    ],
+)
+def test_a_sum_over_another_number_stays(nodes: str) -> None:
+    nodes = f"{nodes.replace('y =', 'z =')} y = ReduceMax <keepdims = 0> (z)"
+    body = f"g (float[N,3,4] x) => (float y) <float n = {{12}}, float[1,1] m = {{12}}, {AXES}> {{ {nodes} }}"
+    assert_stays(body, "mean_of_sum")

@@ -131,11 +131,11 @@ def test_a_difference_within_the_original_s_own_noise_is_none():
     from foldproof.verification import verify
     from tests.helpers import parse
 
-    # Cancellation: what is left of x + 1e6 - 1e6 is nothing but rounding, which the order of the additions decides.
-    body = "g (float[16] x) => (float[16] y) <float big = {1000000}, float minus = {-1000000}> "
-    a = parse(body + "{ a = Add(x, big) y = Add(a, minus) }")
-    b = parse(body + "{ a = Add(big, minus) y = Add(x, a) }")
+    # A sine of large arguments: the last bit of x decides on the third digit.
+    body = "g (float[64] x) => (float[64] y) <float k = {100000}, float m = {100}, float n = {1000}> "
+    a = parse(body + "{ a = Mul(x, k) y = Sin(a) }")
+    b = parse(body + "{ b = Mul(x, m) a = Mul(b, n) y = Sin(a) }")
     assert verify(a, b, exact=True).status == "different"
     assert verify(a, b, exact=False).status == "same"
-    wrong = parse("g (float[16] x) => (float[16] y) <float half = {0.5}> { y = Add(x, half) }")
+    wrong = parse(body + "{ b = Mul(x, k) a = Add(b, b) y = Sin(a) }")
     assert verify(a, wrong, exact=False).status == "different"

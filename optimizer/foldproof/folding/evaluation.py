@@ -19,6 +19,8 @@ _SIGNS_OF_LACKING = (
     "not currently registered or supported",
     "can't hand over",
     "ValidateOpsetForDomain",
+    "is not a registered function/op",
+    "not supported",
 )
 """What onnxruntime says where it lacks an operator, a type or an opset. Anything else is a failure of the computation
 itself, which another engine must not overlook: the ONNX reference divides by 0, for one."""

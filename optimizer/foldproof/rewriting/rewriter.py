@@ -245,6 +245,7 @@ class Rewriter:
         identity = ir.Node("", "Identity", [value], outputs=[ir.Value(name=name)])
         graph.insert_before(node, identity)
         self._facts.order.place(identity, node)
+        self._enqueue([identity])  # of a constant, it is folded
         return identity.outputs[0]
 
     def _is_only_a_name(self, node: ir.Node, value: ir.Value | None) -> bool:

@@ -61,7 +61,9 @@ class Layers(Builder):
         self.tensors.append((self.op("Gemm", flat, flat, **flags), 2))
 
     def _einsum(self) -> None:
-        flat = self.op("Flatten", self.tensor(1)[0], axis=1)
+        """Of a matrix with at least one element: onnxruntime doesn't survive an empty one."""
+        flat = self.op("Reshape", self.tensor()[0], self.const(self.rng.choice(([1, -1], [-1, 1]))))
+        flat = self.op("Pad", flat, self.const([0, 0, 1, 1]))
         equation, rank = self.rng.choice((("ij,kj->ik", 2), ("ij,ik->jk", 2), ("ij,ij->i", 1), ("ij,ij->ji", 2)))
         self.tensors.append((self.op("Einsum", flat, flat, equation=equation), rank))
 

@@ -1,4 +1,4 @@
-"""The operators of ai.onnx.ml that scikit-learn's and boosted trees' exports use."""
+"""The operators of ai.onnx.ml whose schema says nothing of the shape."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from foldproof.facts.registry import NodeView, infers
 _ML = "ai.onnx.ml"
 
 
-@infers("Scaler", "Normalizer", "Imputer", "Binarizer", "CategoryMapper", "LabelEncoder", domain=_ML)
+@infers("Scaler", "Normalizer", "Imputer", domain=_ML)
 def same_shape(node: NodeView) -> Fact:
     """Elementwise: the shape of the input."""
     return tensor_fact(None, node.input(0).shape)
