@@ -19,6 +19,8 @@ from foldproof.earlier_output import is_ours, remember
         {"skip_rules": "static_size"},
         {"keep_node": "node"},
         {"level": 4},
+        {"max_growth": -1},
+        {"max_growth": float("nan")},
     ],
 )
 def test_options_that_make_no_sense_are_refused(wrong: dict) -> None:

@@ -18,7 +18,7 @@ from foldproof.facts import Facts
 from foldproof.facts.claims import contradictions, correct
 from foldproof.gc_pause import gc_paused
 from foldproof.folding import Budget, Folder, constant_folding
-from foldproof.graphs import count_operators
+from foldproof.graphs import count_operators, node_label, operator_name
 from foldproof.model_file import Source, Staged
 from foldproof.options import Options
 from foldproof.reporting.fates import Watch
@@ -90,6 +90,7 @@ class Run:
             self._facts = Facts(model, overridable)
             self._watch = Watch(model, self._facts)
             self._contradictions = tuple(contradictions(model, self._facts))
+            self._folder = self._make_folder(model)
             self._rewriter = Rewriter(
                 model,
                 self._facts,
@@ -97,12 +98,12 @@ class Run:
                 keep_node=self._options.keep_node,
                 overridable=overridable,
                 inputs_list_initializers=model.ir_version < 4,
-                folder=self._folder(model),
+                folder=self._folder,
             )
             self._rewriter.run()
             source.corrected.extend(correct(model, self._facts))
 
-    def _folder(self, model: ir.Model) -> Folder | None:
+    def _make_folder(self, model: ir.Model) -> Folder | None:
         """What folds constants, None where the person doesn't want that."""
         if constant_folding not in self._rules:
             return None
@@ -205,8 +206,15 @@ class Run:
             verification=self._verification,
             seconds=self._seconds,
             contradictions=self._contradictions,
-            warnings=tuple(str(problem) for problem in self._facts.problems),
+            warnings=tuple(self._warnings()),
         )
+
+    def _warnings(self) -> Iterator[str]:
+        yield from map(str, self._facts.problems)
+        if self._folder is not None:
+            for node, reason in self._folder.failures.items():
+                where = f"node {node_label(node)!r} ({operator_name(node)})"
+                yield f"{where} is constant, but it can't be computed: {reason}"
 
     # What the verification runs --------------------------------------------------------------------------------------
 

@@ -14,6 +14,19 @@ Array: TypeAlias = "np.ndarray[Any, Any]"
 MAX_READ = 1 << 16
 """Constants of more elements are weights. They are not read by rules that only tidy up."""
 
+MAX_FOLLOWED = 64
+"""Where more nodes than these read what is made of a value, nothing is said of them."""
+
+_AMPLIFYING = frozenset(
+    {"Floor", "Ceil", "Round", "Sign", "Mod", "QuantizeLinear", "DynamicQuantizeLinear", "Sin", "Cos"}
+)
+_PASSING_ON = frozenset(
+    {
+        *("Add", "Sub", "Mul", "Div", "CumSum", "Concat", "Expand", "Flatten", "Gather", "Identity", "Neg", "Pad"),
+        *("Reshape", "Resize", "Slice", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze"),
+    }
+)
+
 FLOATS = frozenset({ir.DataType.FLOAT16, ir.DataType.BFLOAT16, ir.DataType.FLOAT, ir.DataType.DOUBLE})
 SIGNED = frozenset({ir.DataType.INT8, ir.DataType.INT16, ir.DataType.INT32, ir.DataType.INT64})
 UNSIGNED = frozenset({ir.DataType.UINT8, ir.DataType.UINT16, ir.DataType.UINT32, ir.DataType.UINT64})
@@ -88,3 +101,15 @@ def _never_enlarges(shape: tuple[DimLike, ...] | None, into: tuple[DimLike, ...]
     if shape is None or any(dim != 1 for dim in shape):
         return False
     return not shape or (into is not None and len(shape) <= len(into))
+
+
+def is_amplified(value: ir.Value, facts: Facts) -> bool:
+    """Whether nearby nodes make much of the last bit of a float: they quantize or round it, or take the sine of it."""
+    found = [use.node for use in value.uses()]
+    for node in found:
+        to_other = node.op_type == "Cast" and facts.of(node.outputs[0]).dtype not in FLOATS
+        if to_other or node.op_type in _AMPLIFYING or len(found) > MAX_FOLLOWED:
+            return True
+        if node.op_type == "Cast" or node.op_type in _PASSING_ON:
+            found.extend(use.node for use in node.outputs[0].uses() if use.node not in found)
+    return False

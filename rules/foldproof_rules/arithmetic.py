@@ -9,7 +9,7 @@ import onnx_ir as ir
 
 from foldproof.facts import Facts
 from foldproof.rewriting import Outcome, Reason, Replace, rule
-from foldproof_rules._operands import FLOATS, INTEGERS, Array, constant, is_private, maker_of
+from foldproof_rules._operands import FLOATS, INTEGERS, Array, constant, is_amplified, is_private, maker_of
 
 CANCELLING = 16
 """A sum of constants that is so many times smaller than one of them cancels digits of what they are added to."""
@@ -206,35 +206,9 @@ def _chain(
         return None
     if not is_private(outer.source):
         return Reason("the value between is read elsewhere")
-    if outer.dtype in FLOATS and _is_amplified(node.outputs[0], facts):
+    if outer.dtype in FLOATS and is_amplified(node.outputs[0], facts):
         return Reason("its last bit may matter where it is rounded, or its sine is taken")
     return inner, outer
-
-
-def _is_amplified(value: ir.Value, facts: Facts) -> bool:
-    """Whether nearby nodes make much of the last bit of a float: they round it, or take the sine of it."""
-    found = [use.node for use in value.uses()]
-    for node in found:
-        to_other = node.op_type == "Cast" and facts.of(node.outputs[0]).dtype not in FLOATS
-        if to_other or node.op_type in _AMPLIFYING or len(found) > MAX_FOLLOWED:
-            return True
-        if node.op_type == "Cast" or node.op_type in _PASSING_ON:
-            found.extend(use.node for use in node.outputs[0].uses() if use.node not in found)
-    return False
-
-
-MAX_FOLLOWED = 64
-"""Where more nodes than these read what is made of a value, nothing is said of them."""
-
-_AMPLIFYING = frozenset(
-    {"Floor", "Ceil", "Round", "Sign", "Mod", "QuantizeLinear", "DynamicQuantizeLinear", "Sin", "Cos"}
-)
-_PASSING_ON = frozenset(
-    {
-        *("Add", "Sub", "Mul", "Div", "CumSum", "Concat", "Expand", "Flatten", "Gather", "Identity", "Neg", "Pad"),
-        *("Reshape", "Resize", "Slice", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze"),
-    }
-)
 
 
 def _chained(node: ir.Node | None, facts: Facts) -> _Chained | None:

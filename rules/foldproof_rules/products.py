@@ -9,7 +9,7 @@ import onnx_ir as ir
 
 from foldproof.facts import Facts
 from foldproof.rewriting import Outcome, Reason, Replace, rule
-from foldproof_rules._operands import FLOATS, is_private, keeps_shape_of, maker_of, splat
+from foldproof_rules._operands import FLOATS, is_amplified, is_private, keeps_shape_of, maker_of, splat
 
 
 @rule("Mul", exact=False)
@@ -22,6 +22,8 @@ def product_with_reciprocal(node: ir.Node, facts: Facts) -> Outcome:
     """
     if len(node.inputs) != 2 or facts.of(node.outputs[0]).dtype not in FLOATS or facts.opset_version(node) < 7:
         return None
+    if is_amplified(node.outputs[0], facts):
+        return Reason("its last bit may matter where it is quantized")
     outcome: Outcome = None
     for other, factor in (node.inputs, reversed(node.inputs)):
         divisor = _divisor(factor, facts)

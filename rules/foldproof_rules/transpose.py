@@ -98,7 +98,7 @@ REDUCTIONS = (
     *("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp"),
     *("ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare"),
 )
-"""Reductions. Their result depends on the order of the elements by rounding, and in onnxruntime 1.32 by where NaN is."""
+"""Reductions. Rounding depends on the order of the elements, and in onnxruntime 1.32 so does a maximum with NaN."""
 
 
 @rule(*REDUCTIONS, exact=False)

@@ -167,6 +167,23 @@ def test_quantized_weights_stay_in_each_form() -> None:
         assert result.constant("t").tolist() == expected
 
 
+def test_quantized_weights_fold_on_demand_whatever_they_add() -> None:
+    q = numpy_helper.from_array(np.ones((300, 400), np.int8), "q")
+    s = numpy_helper.from_array(np.array(0.5, np.float32), "s")
+    value = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        [helper.make_node("DequantizeLinear", ["q", "s"], ["d"]), helper.make_node("MatMul", ["x", "d"], ["y"])],
+        "g", [value("x", TensorProto.FLOAT, [None, 300])], [value("y", TensorProto.FLOAT, [None, 400])], [q, s],
+    )  # fmt: skip
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+    assert fold(proto, limit=10**9).operators == ["DequantizeLinear", "MatMul"]
+    assert fold(proto, limit=0, quantized=True).operators == ["MatMul"]
+    kept = foldproof.optimize(proto)
+    assert [node.op_type for node in kept.graph.node] == ["DequantizeLinear", "MatMul"]
+    folded = foldproof.optimize(proto, fold_quantized_weights=True)
+    assert [node.op_type for node in folded.graph.node] == ["MatMul"]
+
+
 def test_blocks_of_4_bits_stay() -> None:
     q = helper.make_tensor("q", TensorProto.INT4, [4, 2], [1, 2, 3, 4, 5, 6, 7, -8])
     s = numpy_helper.from_array(np.ones((2, 2), np.float32), "s")
@@ -219,6 +236,18 @@ def test_what_reads_a_folded_shape_learns_its_dims() -> None:
     result = fold(proto, "static_shape", "known_elements")
     assert result.operators == []
     assert result.constant("y").tolist() == [2, 3]
+
+
+def test_a_failed_evaluation_is_reported() -> None:
+    proto = parse("""g (float[2] x, bool c) => (float[2] y) <float[2] w = {1, 4}, int64[2] far = {7, 7}> {
+        y = If(c) <then_branch = t () => (float[2] p) { p = Gather(w, far) },
+                   else_branch = e () => (float[2] q) { q = Neg(x) }>
+    }""")
+    report = foldproof.pipeline.Optimizer(foldproof.Options()).run(proto).report
+    assert report.verdict == "verified"
+    (warning,) = report.warnings
+    assert "node 'p' (Gather) is constant, but it can't be computed" in warning
+    assert "out of data bounds" in warning
 
 
 def test_folding_can_be_skipped() -> None:

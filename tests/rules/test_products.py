@@ -52,6 +52,13 @@ def test_a_numerator_that_enlarges_the_reciprocal_stays() -> None:
     assert_stays(body, "product_with_reciprocal")
 
 
+def test_what_is_quantized_right_away_stays() -> None:
+    # The last bit decides about a whole step.
+    body = """g (float[N] x, float[N] w) => (uint8[N] y) {
+        r = Reciprocal(w) t = Mul(x, r) u = Mul(t, x) y, s, z = DynamicQuantizeLinear(u) }"""
+    assert_stays(body, "product_with_reciprocal")
+
+
 def test_integers_are_not_divided() -> None:
     body = "g (int32[N] x, int32[N] w) => (int32[N] y) <int32 one = {1}> { r = Div(one, w) y = Mul(x, r) }"
     assert_stays(body, "product_with_reciprocal")

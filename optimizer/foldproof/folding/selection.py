@@ -41,14 +41,15 @@ class Selector:
         candidates: The candidates.
         facts: The facts of the model.
         budget: What may be added. It is charged for what is selected.
-        fold_quantized_weights: Whether quantized weights are folded like all else.
+        fold_quantized_weights: Whether quantized weights are folded, whatever they add.
     """
 
     def __init__(self, candidates: Candidates, facts: Facts, budget: Budget, *, fold_quantized_weights: bool) -> None:
         self._candidates = candidates
         self._facts = facts
         self._budget = budget
-        self._quantized = None if fold_quantized_weights else Quantized(candidates)
+        self._quantized = Quantized(candidates)
+        self._fold_quantized_weights = fold_quantized_weights
         self._stays: dict[ir.Node, Reason] = {}
         self._position = {node: number for number, node in enumerate(candidates.nodes)}
         self._cheapest: dict[ir.Value, int] = {}
@@ -64,6 +65,8 @@ class Selector:
         while heap:
             growth, _, node = heapq.heappop(heap)
             reason = self._refusal(node)
+            if self._is_free(node):
+                growth = 0
             if reason is None and not self._budget.fits(spent + growth):
                 reason = _too_big(growth)
             if reason is None:
@@ -98,11 +101,15 @@ class Selector:
             kind = self._facts.of(output).kind
             if kind is not Kind.TENSOR:
                 return Reason("its result is a constant {}, which no initializer holds", kind.value)
-        if self._quantized is not None and self._quantized.holds(node):
+        if not self._fold_quantized_weights and self._quantized.holds(node):
             readers = (reader for output in node.outputs for reader in self._candidates.readers(output))
             if any(self._is_outside(reader) for reader in readers):
                 return Reason("it is, or is made of, a quantized weight, which stays as it is")
         return None
+
+    def _is_free(self, node: ir.Node) -> bool:
+        """Whether a node is folded because the person asked for it, so that what it adds is not counted."""
+        return self._fold_quantized_weights and self._quantized.holds(node)
 
     # Bytes -----------------------------------------------------------------------------------------------------------
 
@@ -152,8 +159,8 @@ class Selector:
         freed: dict[ir.Value, None] = {}
         for node in reversed(self._candidates.nodes):
             if node in folds:
-                if not self._is_of_known_size(node):
-                    continue  # it is counted when it is computed, and until then nothing counts as freed by it
+                if self._is_free(node) or not self._is_of_known_size(node):
+                    continue  # it is not counted, or only when it is computed; nothing counts as freed by it
                 added += self._size_of_results(node)
             elif node in self._stays or any(
                 output.is_graph_output() or any(reader not in gone for reader in self._candidates.readers(output))
