@@ -9,7 +9,6 @@ import onnx_ir as ir
 from foldproof.facts import Facts
 from foldproof.rewriting import Forward, Outcome, Reason, Replace, rule
 from foldproof.rewriting.builder import Builder
-
 from foldproof_rules._moves import attribute, axes_in, has_reference, int64s, is_private, maker_of, size_of
 from foldproof_rules.slicing import Cut, cuts_of, measured_axes, shape_of, sliced
 

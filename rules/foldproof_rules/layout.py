@@ -12,7 +12,6 @@ import onnx_ir as ir
 from foldproof.facts import Facts
 from foldproof.rewriting import Outcome, Reason, Replace, rule
 from foldproof.rewriting.builder import Builder
-
 from foldproof_rules._moves import attribute, axes_in, has_reference, is_private, kept_attributes, maker_of, perm_of
 from foldproof_rules.transpose import transposed
 

@@ -9,7 +9,6 @@ import onnx_ir as ir
 from foldproof.facts import Dim, DimLike, Facts
 from foldproof.facts.dim import at_least
 from foldproof.rewriting import Forward, Outcome, Reason, Replace, rule
-
 from foldproof_rules._moves import (
     MIN_RESHAPE,
     attribute,

@@ -12,7 +12,6 @@ from foldproof.facts import DimLike, Facts
 from foldproof.facts.dim import at_least
 from foldproof.rewriting import Forward, Outcome, Reason, Replace, rule
 from foldproof.rewriting.builder import Builder
-
 from foldproof_rules._moves import (
     INT64_MAX,
     TO_THE_END,
@@ -78,6 +77,14 @@ def sliced(op: Builder, x: ir.Value | None, cuts: Sequence[Cut], version: int) -
 def _within_int64(bound: int) -> int:
     """A bound as int64 holds it: one that is beyond means the end, or the beginning, of any dim."""
     return max(min(bound, INT64_MAX), -INT64_MAX)
+
+
+def only_cut(node: ir.Node, facts: Facts) -> Cut | None:
+    """The cut of a Slice that cuts one axis only, in steps of 1."""
+    if node.op_type != "Slice" or node.domain:
+        return None
+    cuts = cuts_of(node, facts)
+    return cuts[0] if cuts is not None and len(cuts) == 1 and cuts[0].step == 1 else None
 
 
 @rule("Slice", exact=True, benefit=3, level=1)
@@ -178,138 +185,11 @@ def squeeze_of_slice(node: ir.Node, facts: Facts) -> Outcome:
     return Replace(lambda op: op.Gather(source, op.constant(int64s([cut.start])[0]), axis=cut.axis))
 
 
-@rule("Slice", exact=True, benefit=2)
-def slices_as_split(node: ir.Node, facts: Facts) -> Outcome:
-    """Slice(x, a), Slice(x, b), ... = Split(x), where together the Slices of x cut an axis of known size into parts.
-
-    The first of the Slices becomes the Split, and the others read its outputs. One pass over x is left of several.
-    """
-    cut, shape = _only_cut(node, facts), facts.shape(node.inputs[0])
-    source = node.inputs[0]
-    if cut is None or shape is None or source is None or has_reference(node):
-        return None
-    dim = shape[cut.axis]
-    if not isinstance(dim, int) or cut.step != 1:
-        return Reason("the size of the dim that it cuts is not known")
-    part = cut.indices(dim)
-    if not part:
-        return Reason("it takes nothing")
-    split = _split_with(part, cut.axis, node, facts)
-    if split is not None:
-        return Forward(split)
-    if facts.opset_version(node) < 2:
-        return Reason("Split of opset 1 does not take all types")
-    others: dict[int, tuple[range, ir.Node]] = {}
-    for use in source.uses():
-        sibling = _only_cut(use.node, facts) if use.node.graph is node.graph and use.idx == 0 else None
-        taken = sibling.indices(dim) if sibling is not None and sibling.axis == cut.axis and sibling.step == 1 else None
-        if taken and not _becomes_gather(use.node, taken):
-            others.setdefault(taken.start, (taken, use.node))
-    parts, readers = _partition(others, dim)
-    if len(parts) < 2 or part not in parts:
-        return Reason("no other Slices take the rest of the dim")
-    if not all(reader is node or facts.order.is_ready(node.outputs[0], reader) for reader in readers):
-        return Reason("another Slice of the same value comes first")
-    sizes, version, mine = [len(each) for each in parts], facts.opset_version(node), parts.index(part)
-
-    def build(op: Builder) -> Any:
-        if version < 13:
-            outputs = op.node("Split", source, outputs=len(sizes), axis=cut.axis, split=sizes)
-        else:
-            outputs = op.node("Split", source, op.constant(int64s(sizes)), outputs=len(sizes), axis=cut.axis)
-        return outputs[mine]  # type: ignore[index]
-
-    return Replace(build)
-
-
-def _becomes_gather(node: ir.Node, taken: range) -> bool:
-    """Whether a Slice takes one element of the dim, which a Squeeze drops then: a Gather does both."""
-    readers = [use.node.op_type for use in node.outputs[0].uses()]
-    return len(taken) == 1 and readers == ["Squeeze"]
-
-
-def _only_cut(node: ir.Node, facts: Facts) -> Cut | None:
-    """The cut of a Slice that cuts one axis only, in steps of 1."""
-    if node.op_type != "Slice" or node.domain:
-        return None
-    cuts = cuts_of(node, facts)
-    return cuts[0] if cuts is not None and len(cuts) == 1 and cuts[0].step == 1 else None
-
-
-def _partition(parts: dict[int, tuple[range, ir.Node]], dim: int) -> tuple[list[range], list[ir.Node]]:
-    """Parts, by their start, that follow on each other from 0 to the end; empty where some are missing."""
-    ranges: list[range] = []
-    readers: list[ir.Node] = []
-    at = 0
-    while at < dim and at in parts:
-        taken, reader = parts[at]
-        ranges.append(taken)
-        readers.append(reader)
-        at = taken.stop
-    return (ranges, readers) if at == dim else ([], [])
-
-
-def _split_with(part: range, axis: int, node: ir.Node, facts: Facts) -> ir.Value | None:
-    """An output of a Split of the same value, before a Slice, that is the part which the Slice takes."""
-    source = node.inputs[0]
-    for use in () if source is None else source.uses():
-        split = use.node
-        if split.op_type != "Split" or split.domain or use.idx != 0 or has_reference(split):
-            continue
-        where = split_parts(split, facts)
-        if where is None or where[0] != axis or part not in where[1]:
-            continue
-        output = split.outputs[where[1].index(part)]
-        if output.name and facts.order.is_ready(output, node):
-            return output
-    return None
-
-
-def split_parts(split: ir.Node, facts: Facts) -> tuple[int, list[range]] | None:
-    """The axis of a Split and what each output takes of it; None where that is not known."""
-    rank = facts.of(split.inputs[0]).rank
-    axes = axes_in((attribute(split, "axis", 0),), rank)
-    if axes is None or rank is None or has_reference(split):
-        return None
-    ranges: list[range] = []
-    at = 0
-    for output in split.outputs:
-        shape = facts.shape(output)
-        size = None if shape is None or len(shape) != rank else shape[axes[0]]
-        if not isinstance(size, int):
-            return None
-        ranges.append(range(at, at + size))
-        at += size
-    return axes[0], ranges
-
-
-@rule("Split", exact=True)
-def split_for_one(node: ir.Node, facts: Facts) -> Outcome:
-    """Split(x).k = Slice(x), where the other outputs are not read, and no Slice of x could read them."""
-    used = [k for k, output in enumerate(node.outputs) if output.uses() or output.is_graph_output()]
-    if len(used) != 1 or len(node.outputs) < 2:
-        return None
-    where, version = split_parts(node, facts), facts.opset_version(node)
-    if where is None or not where[1][used[0]]:
-        return Reason("the sizes of its parts are not known")
-    axis, ranges = where
-    source, part = node.inputs[0], ranges[used[0]]
-    if source is None:
-        return None
-    total = ranges[-1].stop
-    for use in source.uses():
-        sibling = _only_cut(use.node, facts) if use.idx == 0 else None
-        if sibling is not None and sibling.axis == axis and sibling.indices(total) in ranges:
-            return Reason("a Slice of the same value takes another part")
-    cut, count = Cut(axis, part.start, part.stop), len(node.outputs)
-    return Replace(lambda op: [sliced(op, source, [cut], version) if k == used[0] else None for k in range(count)])
-
-
 @rule("Slice", exact=True, level=1)
 def slice_of_concat(node: ir.Node, facts: Facts) -> Outcome:
     """Slice(Concat(a, b, ...), [s], [e]) = Slice(a, [s'], [e']), where all that it takes is of one input."""
     inner = maker_of(node.inputs[0], "Concat")
-    cut = _only_cut(node, facts)
+    cut = only_cut(node, facts)
     if inner is None or cut is None:
         return None
     rank = facts.of(node.inputs[0]).rank
@@ -334,7 +214,7 @@ def slice_of_concat(node: ir.Node, facts: Facts) -> Outcome:
 @rule("Slice", exact=True, level=1)
 def slice_of_shape(node: ir.Node, facts: Facts) -> Outcome:
     """Slice(Shape(x), [s], [e]) = Shape(x, start=s, end=e), from opset 15 on."""
-    inner, cut = maker_of(node.inputs[0], "Shape"), _only_cut(node, facts)
+    inner, cut = maker_of(node.inputs[0], "Shape"), only_cut(node, facts)
     if inner is None or cut is None or facts.opset_version(node) < 15:
         return None
     measured = measured_axes(inner, facts)

@@ -6,7 +6,6 @@ import onnx_ir as ir
 
 from foldproof.facts import Facts
 from foldproof.rewriting import Outcome, Reason, Replace, rule
-
 from foldproof_rules._moves import int64s, maker_of
 
 

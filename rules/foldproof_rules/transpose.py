@@ -9,7 +9,6 @@ import onnx_ir as ir
 from foldproof.facts import Facts
 from foldproof.rewriting import Forward, Outcome, Reason, Replace, rule
 from foldproof.rewriting.builder import Builder
-
 from foldproof_rules._moves import (
     MIN_RESHAPE,
     attribute,

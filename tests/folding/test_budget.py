@@ -93,14 +93,43 @@ def test_what_bloats_stays_and_what_it_is_made_of_folds(text: str) -> None:
     assert "bytes, which is beyond" in result.reasons
 
 
-def test_the_cheapest_folds_come_first() -> None:
-    """Of two that don't fit together, the small one is folded, wherever it stands."""
-    proto = parse("""g (float[5000] x) => (float[5000] y, float[10] z)
-        <float k = {2.0}, int64[1] s = {5000}, int64[1] t = {10}, float[10] v = {1,2,3,4,5,6,7,8,9,0}> {
-        a = Expand(k, s) \n y = Mul(x, a) \n b = Expand(k, t) \n w = Mul(b, v) \n z = Neg(w)
+def many_expands(count: int) -> onnx.ModelProto:
+    """Each of them would add 4,000 bytes."""
+    nodes = [NODE("Expand", ["k", "s"], [f"e{i}"]) for i in range(count)]
+    names = ["x", *(f"y{i}" for i in range(count - 1)), "y"]
+    nodes += [NODE("Mul", [names[i], f"e{i}"], [names[i + 1]]) for i in range(count)]
+    k, s = np.array(2, np.float32), np.array([10, 100])
+    return with_weights(nodes, [10, 100], "y", k=k, s=s)
+
+
+def test_what_fits_together_folds() -> None:
+    assert fold(many_expands(5), limit=20_000).operators == ["Mul"] * 5
+
+
+def test_of_what_does_not_fit_together_none_folds() -> None:
+    """Else a second run, with a budget of its own, would fold more."""
+    proto = many_expands(5)
+    result = fold(proto, limit=19_999)
+    assert result.operators == proto_operators(proto)
+
+
+def proto_operators(proto: onnx.ModelProto) -> list[str]:
+    return [node.op_type for node in proto.graph.node]
+
+
+def test_one_that_is_too_large_by_itself_does_not_stand_in_the_way() -> None:
+    proto = parse("""g (float[5000] x) => (float[5000] y, float[100] z)
+        <float k = {2.0}, int64[1] s = {5000}, int64[1] t = {100}> {
+        a = Expand(k, s) y = Mul(x, a) b = Expand(k, t) z = Cos(b)
     }""")
-    result = fold(proto, limit=50)
+    result = fold(proto, limit=1000)
     assert result.operators == ["Expand", "Mul"]
+    assert np.allclose(result.constant("z"), np.full(100, np.cos(2.0)))
+
+
+def test_a_few_bytes_always_fold() -> None:
+    proto = parse("g (float[4] x) => (float[4] y) <float k = {2.0}, int64[1] s = {4}> { a = Expand(k, s) y = Mul(x, a) }")
+    assert fold(proto, limit=0).operators == ["Mul"]
 
 
 def test_what_a_fold_frees_pays_for_another() -> None:

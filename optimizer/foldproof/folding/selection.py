@@ -20,6 +20,10 @@ from foldproof.folding.sources import is_source, size_of
 from foldproof.rewriting.rule import Reason
 
 
+NODE_BYTES = 64
+"""About what a node takes in a file. A result of no more bytes never makes it grow."""
+
+
 @dataclasses.dataclass
 class Selection:
     """What is folded of the candidates.
@@ -55,32 +59,43 @@ class Selector:
         self._cheapest: dict[ir.Value, int] = {}
 
     def select(self) -> Selection:
-        """Selects, the cheapest first; of equal ones the first."""
+        """Selects all that fits into the budget together.
+
+        Where that is not all that would fit by itself, nothing is selected that makes the file grow: with a fresh budget
+        a second run would fold more, and a third one still more.
+        """
         self._find_cheapest()
+        folds, denied = self._choose(self._budget.left)
+        if any(growth <= self._budget.limit for growth in denied):
+            folds, _ = self._choose(0)
+        self._budget.spend(self._make_it_fit(folds))
+        return Selection(dict(sorted(folds.items(), key=lambda pair: self._position[pair[0]])), self._stays)
+
+    def _choose(self, limit: int) -> tuple[dict[ir.Node, int], list[int]]:
+        """The nodes to fold with what each adds, the cheapest first; and what those that are denied would have added."""
+        self._stays = {}
         folds: dict[ir.Node, int] = {}
+        denied: list[int] = []
         heap = [self._entry(node) for node in self._candidates.nodes if self._is_needed(node)]
         heapq.heapify(heap)
         pushed = {node for _, _, node in heap}
-        spent = 0
+        added = 0
         while heap:
             growth, _, node = heapq.heappop(heap)
             reason = self._refusal(node)
-            if self._is_free(node):
-                growth = 0
-            if reason is None and not self._budget.fits(spent + growth):
+            if reason is None and growth > 0 and added + growth > limit:
                 reason = _too_big(growth)
+                denied.append(growth)
             if reason is None:
                 folds[node] = growth
-                spent += growth
+                added += max(growth, 0)
                 continue
             self._stays[node] = reason
             for maker in self._candidates.makers(node):
                 if maker not in pushed:
                     pushed.add(maker)
                     heapq.heappush(heap, self._entry(maker))
-        spent = self._make_it_fit(folds)
-        self._budget.spend(spent)
-        return Selection(dict(sorted(folds.items(), key=lambda pair: self._position[pair[0]])), self._stays)
+        return folds, denied
 
     def _entry(self, node: ir.Node) -> tuple[int, int, ir.Node]:
         return self._growth(node), self._position[node], node
@@ -108,7 +123,9 @@ class Selector:
         return None
 
     def _is_free(self, node: ir.Node) -> bool:
-        """Whether a node is folded because the person asked for it, so that what it adds is not counted."""
+        """Whether what a node adds is not counted: it is no more than the node itself takes, or the person asked for it."""
+        if self._is_of_known_size(node) and self._size_of_results(node) <= NODE_BYTES:
+            return True
         return self._fold_quantized_weights and self._quantized.holds(node)
 
     # Bytes -----------------------------------------------------------------------------------------------------------
@@ -132,7 +149,8 @@ class Selector:
 
     def _growth(self, node: ir.Node) -> int:
         """The bytes by which the file grows if the results of a node are stored. An unknown size counts nothing yet."""
-        return self._size_of_results(node) - self._price_of_inputs(node)
+        growth = self._size_of_results(node) - self._price_of_inputs(node)
+        return min(growth, 0) if self._is_free(node) else growth
 
     def _size_of_results(self, node: ir.Node) -> int:
         return sum(size_of(output, self._facts) or 0 for output in read_outputs(node))
@@ -159,9 +177,9 @@ class Selector:
         freed: dict[ir.Value, None] = {}
         for node in reversed(self._candidates.nodes):
             if node in folds:
-                if self._is_free(node) or not self._is_of_known_size(node):
-                    continue  # it is not counted, or only when it is computed; nothing counts as freed by it
-                added += self._size_of_results(node)
+                if not self._is_of_known_size(node):
+                    continue  # it is counted when it is computed, and until then nothing counts as freed by it
+                added += 0 if self._is_free(node) else self._size_of_results(node)
             elif node in self._stays or any(
                 output.is_graph_output() or any(reader not in gone for reader in self._candidates.readers(output))
                 for output in node.outputs

@@ -69,6 +69,7 @@ class Rewriter:
         self._queued: set[ir.Node] = set()
         self._folder = folder
         self._settled: list[ir.Node] = []
+        self._fuel = 0
         self.ledger = Ledger()
         self.entries: dict[ir.Node, Entry] = {}
         self.reasons: dict[ir.Node, dict[str, Reason]] = {}
@@ -84,16 +85,26 @@ class Rewriter:
         """
         self._clean_initializers()
         nodes = [node for graph in all_graphs(self._model) for node in graph]
-        self._enqueue(nodes)
         self._settled.extend(nodes)
         self._fold()  # first, so that no rule changes how a constant is rounded
-        fuel = FUEL_PER_NODE * (len(nodes) + 1)
+        self._fuel = FUEL_PER_NODE * (len(nodes) + 1)
+        rewrites = -1
+        while rewrites < len(self.ledger):
+            # A rewrite queues what it touches. What else it may enable far away, another round finds.
+            rewrites = len(self.ledger)
+            self._enqueue(node for graph in all_graphs(self._model) for node in graph)
+            self._drain()
+        self._clean_initializers()
+        return self.ledger
+
+    def _drain(self) -> None:
+        """Offers each queued node to the rules until the queue is empty."""
         while self._queue:
             node = self._queue.popleft()
             self._queued.discard(node)
             while node.graph is not None and self._rewrite(node):
-                fuel -= 1
-                if fuel < 0:
+                self._fuel -= 1
+                if self._fuel < 0:
                     raise RuleError(
                         f"the rules go on for ever, the last one was {self.ledger.entries[-1].rule!r}",
                         node=node_label(node),
@@ -103,8 +114,6 @@ class Rewriter:
             self._settled.append(node)
             if not self._queue:
                 self._fold()
-        self._clean_initializers()
-        return self.ledger
 
     # Asking the rules ------------------------------------------------------------------------------------------------
 
