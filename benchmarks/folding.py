@@ -13,11 +13,12 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+
 from foldproof.facts import Facts
 from foldproof.folding import Folder
 from foldproof.gc_pause import gc_paused
 from foldproof.rewriting import Rewriter
-from onnx import TensorProto, helper, numpy_helper
 
 OPERATORS = ("Cos", "Exp", "Neg", "Sigmoid", "Abs")
 

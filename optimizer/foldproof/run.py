@@ -16,8 +16,8 @@ from foldproof.dims import bind_dims
 from foldproof.errors import ModelError, UnverifiedError, VerificationError
 from foldproof.facts import Facts
 from foldproof.facts.claims import contradictions, correct
-from foldproof.gc_pause import gc_paused
 from foldproof.folding import Budget, Folder, constant_folding
+from foldproof.gc_pause import gc_paused
 from foldproof.graphs import count_operators, node_label, operator_name
 from foldproof.model_file import Source, Staged
 from foldproof.options import Options

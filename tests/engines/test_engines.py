@@ -7,10 +7,11 @@ import ml_dtypes
 import numpy as np
 import onnx
 import pytest
+from onnx import helper
+
 from foldproof.engines import EngineError, OnnxRuntime, Reference, TimedOut, distrust, load_engine
 from foldproof.errors import UnverifiedError
 from foldproof.verification import verify
-from onnx import helper
 
 CODES = {name: onnx.TensorProto.DataType.Value(name.upper()) for name in ("int4", "uint4", "int2", "uint2")}
 ENDLESS = """

@@ -51,12 +51,12 @@ def test_a_constant_may_be_an_attribute_of_the_call():
 
 
 def test_attributes_reach_the_inference_of_an_operators_schema():
-    check(
-        "g (float[N,4,6,6] x) => (float[a,b,c,d] y) { y = local.blocks <size = 2> (x) }",
-        function("blocks <size> (a) => (b) { b = SpaceToDepth <blocksize: int = @size> (a) }"),
-        {"N": 1}, {"N": 4},
-        expected={"y": "float[N, 16, 3, 3]"},
-    )
+    # OneHotEncoder has no transfer function: its schema says that there is a dim for the categories.
+    body = "g (int64[N] x) => (float[a,b] y) { y = local.encode <cats = [1, 2, 5]> (x) }"
+    functions = '''<domain: "local", opset_import: ["ai.onnx.ml": 3]>
+        encode <cats> (a) => (b) { b = ai.onnx.ml.OneHotEncoder <cats_int64s: ints = @cats> (a) }'''
+    found = infer(body, imports=f'{IMPORTS}, "ai.onnx.ml": 3', functions=functions)
+    assert found["y"] == "float[N, 3]"
 
 
 def test_an_attribute_that_is_left_out_has_its_default():

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import onnx
 import onnx_ir as ir
+from onnx import helper, numpy_helper
+
 from foldproof import model_file
 from foldproof.facts import Facts
 from foldproof.folding import Budget, Folder
 from foldproof.rewriting import Rewriter
 from foldproof.rewriting.packs import installed
-from onnx import helper, numpy_helper
 
 CLEANING = ("dead_node", "unused_initializer")
 

@@ -7,9 +7,9 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from foldproof.folding import evaluation, limits
 from onnx import TensorProto, helper, numpy_helper
 
+from foldproof.folding import evaluation, limits
 from tests.folding.folding import fold
 from tests.helpers import parse
 

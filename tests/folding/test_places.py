@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import foldproof
 import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+import foldproof
 from tests.folding.folding import fold
 from tests.helpers import parse
 

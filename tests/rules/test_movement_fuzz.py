@@ -12,8 +12,9 @@ from onnx import helper
 from tests.helpers import rewrite
 from tests.rules.checking import assert_same, feeds_at
 
-ROWS = 4
-"""The size of the symbolic dim N for which a graph is made. At others it may fail; then nothing is compared."""
+ROWS = 22
+"""The size of the symbolic dim N for which a graph is made: one that no other dim has by chance. At others it may fail;
+then nothing is compared."""
 
 
 class Maker:
@@ -171,7 +172,7 @@ def test_random_movement_stays_the_same(seed: int) -> None:
     original = Maker(seed).model()
     model, _ = rewrite(original)
     compared = 0
-    for rows in (ROWS, 2, 1, 0):
+    for rows in (ROWS, 4, 2, 1, 0):
         try:
             assert_same(original, original, feeds_at(original, {"N": rows}))
         except Exception:  # noqa: BLE001  onnxruntime has many classes of errors: the original can't run at this size

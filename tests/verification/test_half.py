@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import pytest
+from onnx import TensorProto, helper, numpy_helper
+
 from foldproof.verification import verify
 from foldproof.verification.half import computes_in_half
-from onnx import TensorProto, helper, numpy_helper
 
 
 def half_model(folded: bool) -> onnx.ModelProto:

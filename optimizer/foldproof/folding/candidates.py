@@ -57,12 +57,17 @@ class Candidates:
 def reads_of(node: ir.Node) -> tuple[ir.Value, ...]:
     """All values that a node reads: its inputs, and what its bodies take from the graphs around them."""
     reads = dict.fromkeys(value for value in node.inputs if value is not None)
-    inner: dict[ir.Graph, None] = {}
-    for body in bodies_of(node):
-        inner.update(dict.fromkeys((body, *body.subgraphs())))
-    for graph in inner:
-        values = [value for each in graph for value in each.inputs] + list(graph.outputs)
-        reads.update(dict.fromkeys(value for value in values if value is not None and _home(value) not in inner))
+    inner: set[ir.Graph] = set()
+    values: list[ir.Value] = []
+    waiting = list(bodies_of(node))
+    while waiting:
+        body = waiting.pop()
+        inner.add(body)
+        values.extend(body.outputs)
+        for each in body:
+            values.extend(value for value in each.inputs if value is not None)
+            waiting.extend(bodies_of(each))
+    reads.update(dict.fromkeys(value for value in values if _home(value) not in inner))
     return tuple(reads)
 
 
@@ -92,6 +97,9 @@ def find(nodes: Iterable[ir.Node], facts: Facts, keep: frozenset[str], failed: s
     while queue:
         node = queue.popleft()
         if node in found.nodes or node.graph is None or node in failed or (node.name and node.name in keep):
+            continue
+        # The inputs first: to look into bodies takes longer.
+        if not all(value is None or value in made or is_source(value, facts) for value in node.inputs):
             continue
         reads = reads_of(node)
         if not all(value in made or is_source(value, facts) for value in reads):

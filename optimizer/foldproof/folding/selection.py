@@ -19,7 +19,6 @@ from foldproof.folding.quantization import Quantized
 from foldproof.folding.sources import is_source, size_of
 from foldproof.rewriting.rule import Reason
 
-
 NODE_BYTES = 64
 """About what a node takes in a file. A result of no more bytes never makes it grow."""
 
@@ -61,8 +60,8 @@ class Selector:
     def select(self) -> Selection:
         """Selects all that fits into the budget together.
 
-        Where that is not all that would fit by itself, nothing is selected that makes the file grow: with a fresh budget
-        a second run would fold more, and a third one still more.
+        Where that is not all that would fit by itself, nothing is selected that makes the file grow: with a budget of
+        its own, a second run would fold more, and a third one still more.
         """
         self._find_cheapest()
         folds, denied = self._choose(self._budget.left)
@@ -72,7 +71,7 @@ class Selector:
         return Selection(dict(sorted(folds.items(), key=lambda pair: self._position[pair[0]])), self._stays)
 
     def _choose(self, limit: int) -> tuple[dict[ir.Node, int], list[int]]:
-        """The nodes to fold with what each adds, the cheapest first; and what those that are denied would have added."""
+        """The nodes to fold with what each adds, the cheapest first; and what those would add that are denied."""
         self._stays = {}
         folds: dict[ir.Node, int] = {}
         denied: list[int] = []
@@ -123,7 +122,7 @@ class Selector:
         return None
 
     def _is_free(self, node: ir.Node) -> bool:
-        """Whether what a node adds is not counted: it is no more than the node itself takes, or the person asked for it."""
+        """Whether what a node adds is not counted: no more than the node itself takes, or the person asked for it."""
         if self._is_of_known_size(node) and self._size_of_results(node) <= NODE_BYTES:
             return True
         return self._fold_quantized_weights and self._quantized.holds(node)
@@ -148,7 +147,7 @@ class Selector:
         return total
 
     def _growth(self, node: ir.Node) -> int:
-        """The bytes by which the file grows if the results of a node are stored. An unknown size counts nothing yet."""
+        """The bytes by which the file grows if a node's results are stored. An unknown size counts nothing yet."""
         growth = self._size_of_results(node) - self._price_of_inputs(node)
         return min(growth, 0) if self._is_free(node) else growth
 

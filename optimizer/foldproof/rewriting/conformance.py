@@ -61,7 +61,7 @@ def _attributes(node: ir.Node, schema: onnx.defs.OpSchema) -> Reason | None:
 
 @functools.lru_cache(maxsize=1024)
 def _attribute_names(domain: str, op_type: str, version: int) -> tuple[frozenset[str], tuple[str, ...]]:
-    """The attributes of an operator, and those that it demands. (Schemas make their tables anew at each question.)"""
+    """The attributes of an operator, and those that it demands: its schema makes its tables anew at each question."""
     attributes = onnx.defs.get_schema(op_type, version, domain).attributes
     return frozenset(attributes), tuple(name for name, attribute in attributes.items() if attribute.required)
 
