@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from fractions import Fraction
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -26,10 +27,10 @@ class Weights:
     """A constant float tensor.
 
     Attributes:
-        array: Its elements as float64. All dims are 1 where `ConstantOfShape` makes it: one number stands for all.
+        array: Its elements as float64. All dims are 1 where it is filled: one number stands for all.
         shape: Its dims.
         dtype: Its type.
-        is_filled: Whether `ConstantOfShape` makes it.
+        is_filled: Whether it is not stored: `ConstantOfShape`, or what moves its elements, fills it with one number.
     """
 
     array: Array
@@ -53,23 +54,25 @@ def weights(value: ir.Value | None, facts: Facts) -> Weights | None:
             return Weights(fact.constant.numpy().astype(np.float64), shape, fact.dtype)
         except OSError:  # its external data file is missing
             return None
-    maker = value.producer()
-    if maker is None or maker.op_type != "ConstantOfShape" or maker.domain:
+    if not _is_filled(value, facts):
         return None
-    filled = maker.attributes.get("value")
-    if filled is not None and filled.is_ref():
-        return None
-    number = 0.0 if filled is None else float(filled.as_tensor().numpy().reshape(-1)[0])
-    return Weights(np.full([1] * len(shape), number), shape, fact.dtype, is_filled=True)
+    return Weights(np.full([1] * len(shape), float(fact.fill)), shape, fact.dtype, is_filled=True)  # type: ignore[arg-type]
 
 
 def is_known(value: ir.Value | None, facts: Facts) -> bool:
     """Whether `weights` could read a value, without reading it."""
     if value is None:
         return False
+    fact = facts.of(value)
+    return fact.dtype in FLOATS and fact.is_static and (fact.constant is not None or _is_filled(value, facts))
+
+
+def _is_filled(value: ir.Value, facts: Facts) -> bool:
+    """Whether a value is not stored, and each of its elements is one number, as ConstantOfShape can make it."""
     fact, maker = facts.of(value), value.producer()
-    filled = maker is not None and maker.op_type == "ConstantOfShape" and not maker.domain
-    return fact.dtype in FLOATS and fact.is_static and (fact.constant is not None or filled)
+    if not isinstance(fact.fill, (int, Fraction)) or fact.constant is not None:
+        return False
+    return maker is not None and facts.opset_version(maker) >= 9 and fact.dtype is not ir.DataType.BFLOAT16
 
 
 def stored(op: Builder, array: Array, like: Weights) -> ir.Value:
@@ -144,8 +147,8 @@ def shared(value: ir.Value, facts: Facts) -> Reason | None:
     """Why weights can't be replaced without growth: others read them too, and they are not tiny."""
     if is_private(value):
         return None
-    fact, maker = facts.of(value), value.producer()
-    if maker is not None and maker.op_type == "ConstantOfShape":
+    fact = facts.of(value)
+    if _is_filled(value, facts):
         return None
     count = fact.element_count
     if fact.dtype is not None and isinstance(count, int) and count * fact.dtype.itemsize <= TINY:
@@ -196,3 +199,12 @@ def single(value: ir.Value | None, facts: Facts) -> float | None:
         return None
     found = weights(value, facts)
     return None if found is None else float(found.array.reshape(-1)[0])
+
+
+def bias_of_gemm(gemm: ir.Node, facts: Facts) -> Array | None:
+    """The bias of a Gemm times its beta: zero where it is left out, None where it is not constant."""
+    value, beta = input_of(gemm, 2), attribute_float(gemm, "beta", 1.0)
+    if value is None:
+        return np.zeros(1)
+    found = weights(value, facts)
+    return None if found is None or beta is None else found.full() * beta

@@ -217,3 +217,17 @@ def test_the_end_of_a_gelu_stays_for_the_runtime() -> None:
     weights = {"w": tensor(4, 3, 1, 1), "h": np.float32(0.5), "r": np.float32(2**0.5), "o": np.float32(1)}
     body = graph("d = Div(x, r) e = Erf(d) f = Add(e, o) m = Mul(x, f) n = Mul(m, h) y = Conv(n, w)")
     assert "it is the end of a Gelu" in stays(body, "conv_of_affine", weights=weights)
+
+
+def test_filled_constants_are_read_through_data_movement() -> None:
+    nodes = "n = Constant <value_ints = [16]> () i = Constant <value_ints = [1, 2]> () "
+    nodes += "f = ConstantOfShape <value = float[1] {3.0}> (n) k = Unsqueeze(f, i) "
+    body = graph(
+        FILLED.replace("n = ", "o = ").replace("(n)", "(o)") + nodes + "c = Conv(x, w) d = Mul(c, k) y = Add(d, k)"
+    )
+    becomes(body, {"ConstantOfShape": 1, "Conv": 1}, "affine_into_conv", weights={}, sizes=(0, 1, 2))
+
+
+def test_a_negation_goes_into_the_convolution() -> None:
+    becomes(graph("c = Conv(x, w, k) y = Neg(c)"), {"Conv": 1}, "affine_into_conv", weights=CONV, sizes=(0, 1, 2))
+    becomes(graph("c = Neg(x) y = Conv <pads = [1, 1, 1, 1]> (c, w, k)"), {"Conv": 1}, "conv_of_affine", weights=CONV)

@@ -36,10 +36,18 @@ class Batch:
     Attributes:
         proto: The model. Its outputs are the values that are wanted, in their order.
         feeds: What its inputs are.
+        mapped: The tensors of data files that are fed.
     """
 
     proto: onnx.ModelProto
-    feeds: Mapping[str, Any]
+    feeds: dict[str, Any]
+    mapped: list[ir.ExternalTensor]
+
+    def release(self) -> None:
+        """Lets go of the weights, so that the memory of one batch is free before the next one needs it."""
+        self.feeds.clear()
+        for tensor in self.mapped:
+            tensor.release()
 
 
 def write(
@@ -68,6 +76,7 @@ def write(
     graph.name = "batch"
     made = {output for node in nodes for output in node.outputs}
     feeds: dict[str, Any] = {}
+    mapped: list[ir.ExternalTensor] = []
     for value in dict.fromkeys(value for node in nodes for value in reads_of(node) if value not in made):
         name = writer.name(value)
         if value in computed:
@@ -77,12 +86,14 @@ def write(
         tensor = tensor_of(value, facts)
         if tensor.nbytes >= FED_FROM and tensor.dtype in _FEEDABLE:
             feeds[name] = tensor.numpy()
+            if isinstance(tensor, ir.ExternalTensor):
+                mapped.append(tensor)
             graph.input.append(onnx.helper.make_tensor_value_info(name, tensor.dtype.value, tensor.shape.numpy()))
         else:
             graph.initializer.append(writer.tensor(tensor, name))
     graph.node.extend(writer.node(node) for node in nodes)
     graph.output.extend(onnx.ValueInfoProto(name=writer.name(value)) for value in wanted)
-    return Batch(proto, feeds)
+    return Batch(proto, feeds, mapped)
 
 
 def _called(nodes: Iterable[ir.Node], model: ir.Model) -> list[ir.Function]:

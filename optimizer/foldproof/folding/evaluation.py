@@ -176,6 +176,8 @@ class Evaluator:
             if any(sign in str(error) for sign in _SIGNS_OF_LACKING):
                 raise Unsupported(str(error)) from error
             raise
+        finally:
+            written.release()
 
 
 class Unsupported(EngineError):

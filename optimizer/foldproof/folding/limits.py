@@ -14,7 +14,7 @@ MAX_BYTES = 256 << 20
 MAX_TRIPS = 10_000
 """A Loop of more iterations is not computed."""
 
-BATCH_BYTES = 256 << 20
+BATCH_BYTES = 128 << 20
 """The tensors that one session holds, inputs and results, as far as their sizes are known before."""
 
 SECONDS = 20.0

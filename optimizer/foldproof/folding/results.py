@@ -15,6 +15,8 @@ from foldproof.rewriting.rule import Reason
 SPILLED_FROM = 8 << 20
 """Results of at least this many bytes are kept in a temporary file, not in memory, until the model is written."""
 
+_PAGE = 4096
+
 
 class Results:
     """Makes tensors of results, and keeps large ones out of memory."""
@@ -44,25 +46,31 @@ class Results:
         if array.dtype.kind in "OSU":
             tensor: ir.TensorProtocol = ir.StringTensor(strings_of(array), shape=ir.Shape(array.shape))
         else:
-            tensor = ir.Tensor(self._kept(array), dtype=ir.DataType.from_numpy(array.dtype))
+            tensor = self._kept(array)
         if _is_narrow(array.dtype) and np.isnan(array).any():
             return Reason("it holds NaN, of which {} has more than one and the specification names none", array.dtype)
         if fact.dtype is not None and tensor.dtype is not fact.dtype:
             return Reason("the runtime gave it the type {}, which contradicts what is proven", tensor.dtype.name)
         return tensor
 
-    def _kept(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    def _kept(self, array: np.ndarray[Any, Any]) -> ir.TensorProtocol:
         array = np.ascontiguousarray(array).reshape(array.shape)  # a scalar would become 1-D
+        dtype = ir.DataType.from_numpy(array.dtype)
         if array.nbytes < SPILLED_FROM:
-            return array
+            return ir.Tensor(array, dtype=dtype)
         if self._file is None:
             self._file = tempfile.TemporaryFile(prefix="foldproof-")  # noqa: SIM115  it lives as long as the tensors
-        offset = self._size
-        self._file.seek(offset)
-        array.tofile(self._file)
-        self._file.flush()
-        self._size = offset + -(-array.nbytes // 4096) * 4096
-        return np.memmap(self._file, array.dtype, "r", offset, array.shape)
+        file, offset, kind, shape = self._file, self._size, array.dtype, array.shape
+        file.seek(offset)
+        array.tofile(file)
+        file.flush()
+        self._size = offset + -(-array.nbytes // _PAGE) * _PAGE
+        # Mapped anew at each question: a map that stays keeps the pages that were read.
+        return ir.LazyTensor(
+            lambda: ir.Tensor(np.memmap(file, kind, "r", offset, shape), dtype=dtype),
+            dtype=dtype,
+            shape=ir.Shape(shape),
+        )
 
 
 def _is_narrow(dtype: np.dtype[Any]) -> bool:
