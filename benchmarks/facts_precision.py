@@ -25,6 +25,7 @@ from typing import Any, TypeAlias
 
 import onnx
 import onnx_ir as ir
+
 from foldproof.facts import Dim, Facts
 
 Entries: TypeAlias = "tuple[int | str | None, ...]"

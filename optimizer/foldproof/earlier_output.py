@@ -10,11 +10,11 @@ from pathlib import Path
 
 def remember(path: Path) -> None:
     """Writes down that a file is ours, as it is now. Where nothing can be written down, a later run will ask."""
-    record = _record(path)
     try:
+        record = _record(path)
         record.parent.mkdir(parents=True, exist_ok=True)
         record.write_text(json.dumps(_stamp(path)), encoding="utf-8")
-    except OSError:
+    except (OSError, RuntimeError):  # RuntimeError: there is no home directory
         return
 
 
@@ -22,7 +22,7 @@ def is_ours(path: Path) -> bool:
     """Whether a file is one that an earlier run wrote, and nobody has changed since."""
     try:
         return bool(json.loads(_record(path).read_text(encoding="utf-8")) == _stamp(path))
-    except (OSError, ValueError):
+    except (OSError, RuntimeError, ValueError):
         return False
 
 

@@ -50,20 +50,32 @@ class VerificationError(FoldproofError):
     """The optimized model differs from the original. Nothing was written.
 
     Attributes:
-        verification: The `foldproof.verification.Verification` with the differences.
+        verification: The `foldproof.Verification` with the differences.
+        report: The `foldproof.Report` of the run.
     """
 
     exit_status = 1
 
-    def __init__(self, reason: str, *, verification: object = None, hint: str | None = None) -> None:
+    def __init__(
+        self, reason: str, *, verification: object = None, report: object = None, hint: str | None = None
+    ) -> None:
         super().__init__(reason, hint=hint)
         self.verification = verification
+        self.report = report
 
 
 class UnverifiedError(FoldproofError):
-    """Nothing here can run the model, so the result can't be verified. Nothing was written."""
+    """Nothing here can run the model, so the result can't be verified. Nothing was written.
+
+    Attributes:
+        report: The `foldproof.Report` of the run, where there was one.
+    """
 
     exit_status = 4
+
+    def __init__(self, reason: str, *, report: object = None, hint: str | None = None) -> None:
+        super().__init__(reason, hint=hint)
+        self.report = report
 
 
 class RuleError(FoldproofError):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from foldproof.errors import UsageError
@@ -46,15 +47,37 @@ class Options:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, size in self.set_dim.items():
-            if isinstance(size, bool) or not isinstance(size, int) or size < 0:
-                raise UsageError(f"the dim {name!r} can't be set to {size!r}", hint="Give a whole number of at least 0")
+        if not isinstance(self.set_dim, Mapping):
+            raise UsageError(f"set_dim is {self.set_dim!r}", hint='Give a mapping, such as {"batch": 1}')
+        object.__setattr__(self, "set_dim", {name: _size(name, size) for name, size in self.set_dim.items()})
         for field in ("rules", "skip_rules", "keep_node"):
-            if isinstance(getattr(self, field), str):
-                raise UsageError(f"{field} is one string", hint="Give a list of names")
+            given = getattr(self, field)
+            if given is None and field == "rules":
+                continue
+            if isinstance(given, str) or not isinstance(given, Iterable):
+                raise UsageError(f"{field} is {given!r}", hint="Give a list of names")
+            object.__setattr__(self, field, tuple(given))
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
+            raise UsageError(f"the seed is {self.seed!r}", hint="Give a whole number of at least 0")
         if self.level not in (1, 2, 3):
             raise UsageError(f"there is no optimization level {self.level!r}", hint="Give 1, 2 or 3")
-        if self.max_growth is not None and not self.max_growth >= 0:
+        is_number = isinstance(self.max_growth, (int, float)) and not isinstance(self.max_growth, bool)
+        if self.max_growth is not None and not (is_number and self.max_growth >= 0):
             raise UsageError(f"the model can't be let grow by {self.max_growth} %", hint="Give a percentage of at least 0")
         if self.feeds is not None:
             object.__setattr__(self, "feeds", Path(self.feeds))
+
+
+def _size(name: str, size: object) -> int:
+    """The integer for a dim.
+
+    Raises:
+        UsageError: It is none, or no tensor can have such a dim.
+    """
+    try:
+        number = -1 if isinstance(size, bool) else operator.index(size)  # type: ignore[arg-type]
+    except TypeError:
+        number = -1
+    if not 0 <= number < 2**63:
+        raise UsageError(f"the dim {name!r} can't be set to {size!r}", hint="Give a whole number of at least 0")
+    return number

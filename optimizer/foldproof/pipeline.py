@@ -14,6 +14,7 @@ import onnx
 import onnx_ir as ir
 
 from foldproof import earlier_output, model_file
+from foldproof.destinations import check_destination
 from foldproof.errors import UnverifiedError, UnverifiedWarning, UsageError
 from foldproof.model_file import Source
 from foldproof.options import Options
@@ -75,10 +76,13 @@ class Optimizer:
         Warns:
             UnverifiedWarning: Nothing here can run the model: only exact rules were applied.
         """
+        return self._run(model)
+
+    def _run(self, model: AnyModel) -> Result:
         with self._verified(lambda: _source_of(model)) as run:
             if run.verdict == "unverified":
                 message = f"the optimized model is not verified: {run.why_unverified}"
-                warnings.warn(message, UnverifiedWarning, stacklevel=2)
+                warnings.warn(message, UnverifiedWarning, stacklevel=3)
             return Result(run.optimized_proto if isinstance(model, onnx.ModelProto) else run.source.model, run.report())
 
     def run_file(
@@ -98,36 +102,39 @@ class Optimizer:
             UnverifiedError: Nothing here can run the model, and `allow_unverified` is not set. Nothing is written.
         """
         target = Path(destination)
-        _check_destination(target, Path(source), force)
-        with self._verified(lambda: model_file.read(source), target) as run:
+        check_destination(target, [Path(source)], force=force)
+        with self._verified(lambda: model_file.read(source), target, force=force) as run:
             if run.verdict == "unverified" and not self.options.allow_unverified:
                 raise UnverifiedError(
                     f"nothing here can run the model, so the result can't be verified: {run.why_unverified}",
+                    report=run.report(),
                     hint="Nothing was written. Write it all the same with --allow-unverified",
                 )
-            run.commit()
-            earlier_output.remember(target)
+            for path in run.commit():
+                earlier_output.remember(path)
             return run.report(output=target)
 
-    def _verified(self, load: Callable[[], Source], target: Path | None = None) -> Run:
+    def _verified(self, load: Callable[[], Source], target: Path | None = None, *, force: bool = False) -> Run:
         """A run that is optimized, staged if it has a target, and verified; by exact rules alone if nothing can run it."""
-        run = self._attempt(load, target, self.rules)
+        run = self._attempt(load, target, force, self.rules)
         if run.verdict == "unverified" and not run.is_exact:
             with run:
                 pass
-            run = self._attempt(load, target, [rule for rule in self.rules if rule.exact])
+            run = self._attempt(load, target, force, [rule for rule in self.rules if rule.exact])
         return run
 
-    def _attempt(self, load: Callable[[], Source], target: Path | None, rules: Sequence[Rule]) -> Run:
+    def _attempt(self, load: Callable[[], Source], target: Path | None, force: bool, rules: Sequence[Rule]) -> Run:
         start = time.perf_counter()
         source = load()
         run = Run(self.options, rules, source, seconds=time.perf_counter() - start)
         try:
+            inputs = [*source.data_files, *([source.path] if source.path is not None else [])]
             if target is not None:
-                _check_data_files(target, source)
+                check_destination(target, inputs, force=force)
             run.rewrite()
             if target is not None:
-                run.stage(target)
+                for path in run.stage(target):
+                    check_destination(path, inputs, force=force)
             run.verify()
         except BaseException:
             run.__exit__()
@@ -149,7 +156,7 @@ def optimize(model: AnyModel, **options: Any) -> Any:
     Raises:
         FoldproofError: See `Optimizer.run`.
     """
-    return Optimizer(_options(options)).run(model).model
+    return Optimizer(_options(options))._run(model).model
 
 
 def optimize_file(
@@ -172,7 +179,9 @@ def optimize_file(
     return Optimizer(_options(options)).run_file(source, destination, force=force)
 
 
-def verify(a: AnyModel, b: AnyModel, *, exact: bool = False, seed: int = 0, feeds: Path | None = None) -> Verification:
+def verify(
+    a: AnyModel, b: AnyModel, *, exact: bool = False, seed: int = 0, feeds: str | os.PathLike[str] | None = None
+) -> Verification:
     """Compares two models: the same inputs through both, at several bindings of the symbolic dims.
 
     Args:
@@ -190,7 +199,8 @@ def verify(a: AnyModel, b: AnyModel, *, exact: bool = False, seed: int = 0, feed
         UsageError: The feeds don't fit the models.
         UnverifiedError: onnxruntime is not installed.
     """
-    return compare(_runnable(a), _runnable(b), exact=exact, seed=seed, feeds=feeds)
+    options = Options(seed=seed, feeds=None if feeds is None else Path(feeds))
+    return compare(_runnable(a), _runnable(b), exact=exact, seed=options.seed, feeds=options.feeds)
 
 
 def _options(options: dict[str, Any]) -> Options:
@@ -219,32 +229,3 @@ def _runnable(model: AnyModel) -> Runnable:
     if source.path is not None and source.data_files:
         return source.path
     return source.proto if source.proto is not None else model_file.to_proto(source.model, source)
-
-
-def _check_destination(target: Path, source: Path, force: bool) -> None:
-    """Refuses to write over the input, or over a file that no earlier run wrote.
-
-    Raises:
-        UsageError: As said.
-    """
-    if not target.exists():
-        return
-    if target.is_dir():
-        raise UsageError(f"{target} is a folder", hint="Name a file to write with -o")
-    if source.exists() and target.samefile(source):
-        raise UsageError(f"{target} is the input, which is never overwritten", hint="Name another file with -o")
-    if not force and not earlier_output.is_ours(target):
-        raise UsageError(
-            f"{target} is there already, and it is not an earlier output", hint="Overwrite it with --force, or name another file with -o"
-        )
-
-
-def _check_data_files(target: Path, source: Source) -> None:
-    """Refuses to write over the input's external data.
-
-    Raises:
-        UsageError: As said.
-    """
-    for path in source.data_files:
-        if target.exists() and path.exists() and target.samefile(path):
-            raise UsageError(f"{target} holds the input's weights", hint="Name another file with -o")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import onnx
@@ -13,12 +13,12 @@ import onnx_ir as ir
 
 from foldproof import model_file
 from foldproof.dims import bind_dims
-from foldproof.errors import ModelError, UnverifiedError, VerificationError
+from foldproof.errors import ModelError, UnverifiedError, UsageError, VerificationError
 from foldproof.facts import Facts
 from foldproof.facts.claims import contradictions, correct
 from foldproof.folding import Budget, Folder, constant_folding
 from foldproof.gc_pause import gc_paused
-from foldproof.graphs import count_operators, node_label, operator_name
+from foldproof.graphs import all_graphs, count_operators, node_label, operator_name
 from foldproof.model_file import Source, Staged
 from foldproof.options import Options
 from foldproof.reporting.fates import Watch
@@ -81,6 +81,7 @@ class Run:
         with self._timed("optimize"), gc_paused():
             source, model = self.source, self.source.model
             self._nodes_before = count_operators(model)
+            check_names(model, self._options.keep_node)
             source.redeclared |= bind_dims(model, self._options.set_dim)
             self._original = self._runnable_original()
             inputs_are_weights = model.ir_version < 4 and self._options.ir3_initializers_are_constants
@@ -98,6 +99,7 @@ class Run:
                 keep_node=self._options.keep_node,
                 overridable=overridable,
                 inputs_list_initializers=model.ir_version < 4,
+                initializers_are_inputs=model.ir_version < 4 and not inputs_are_weights,
                 folder=self._folder,
             )
             self._rewriter.run()
@@ -130,8 +132,11 @@ class Run:
                 self._optimized = model_file.to_proto(self.source.model, self.source)
         return self._optimized
 
-    def stage(self, destination: Path) -> None:
+    def stage(self, destination: Path) -> list[Path]:
         """Writes the optimized model under temporary names, from which `commit` puts it in its place.
+
+        Returns:
+            The files that `commit` will write.
 
         Raises:
             UsageError: It can't be written there.
@@ -139,6 +144,7 @@ class Run:
         with self._timed("write"):
             self._staged = model_file.stage(self.source.model, self.source, destination)
         self._temporary.callback(self._staged.discard)
+        return self._staged.files
 
     def verify(self) -> None:
         """Runs the original against the optimized model.
@@ -163,10 +169,12 @@ class Run:
             except UnverifiedError as error:  # there is no runtime at all
                 self._verification = Verification("unverified", reason=str(error))
         if self._verification.status == "different":
+            self.verdict = "different"
             first = self._verification.differences[0]
             raise VerificationError(
                 f"the optimized model differs from the original: {first.output}: {first.detail}",
                 verification=self._verification,
+                report=self.report(),
                 hint="Nothing was written. This is a fault of a rule: please report it with the model",
             )
         self.verdict = "verified"
@@ -175,8 +183,11 @@ class Run:
             self.why_unverified = str(self._verification.reason)
             self._refuse_invalid()
 
-    def commit(self) -> None:
+    def commit(self) -> list[Path]:
         """Puts the staged files in their place.
+
+        Returns:
+            The files.
 
         Raises:
             UsageError: They can't be written there.
@@ -184,6 +195,7 @@ class Run:
         assert self._staged is not None, "stage() comes first"
         with self._timed("write"):
             self._bytes_after = self._staged.commit()
+        return self._staged.files
 
     def report(self, output: Path | None = None) -> Report:
         """All that the run has to tell.
@@ -251,6 +263,19 @@ class Run:
             raise ModelError(
                 f"the model is invalid: {str(error).strip()}", hint="Nothing can run it. Export the model again"
             ) from error
+
+
+def check_names(model: ir.Model, names: Iterable[str]) -> None:
+    """Refuses names of nodes that the model doesn't have: a typing error would go unnoticed.
+
+    Raises:
+        UsageError: There is no node of such a name.
+    """
+    missing = set(names)
+    if missing:
+        missing -= {node.name or "" for graph in all_graphs(model) for node in graph}
+    for name in sorted(missing):
+        raise UsageError(f"there is no node {name!r} to keep", hint="Node names are not the names of their outputs")
 
 
 def _bytes_of(paths: Sequence[Path]) -> int:

@@ -40,7 +40,7 @@ def constant(value: ir.Value | None, facts: Facts) -> Array | None:
         return None
     try:
         return tensor.numpy()
-    except OSError:  # its external data file is missing
+    except (OSError, ValueError):  # its external data file is missing, or may not be read
         return None
 
 

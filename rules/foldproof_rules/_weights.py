@@ -52,7 +52,7 @@ def weights(value: ir.Value | None, facts: Facts) -> Weights | None:
     if fact.constant is not None:
         try:
             return Weights(fact.constant.numpy().astype(np.float64), shape, fact.dtype)
-        except OSError:  # its external data file is missing
+        except (OSError, ValueError):  # its external data file is missing, or may not be read
             return None
     if not _is_filled(value, facts):
         return None

@@ -21,6 +21,6 @@ def same_computation(node: ir.Node, facts: Facts) -> Outcome:
 
 @initializer_rule(exact=True, level=1)
 def same_initializer(value: ir.Value, facts: Facts) -> Outcome:
-    """k = k', where both hold the same bits under the same type and dims. -0.0 is not 0.0."""
+    """K = k', where both hold the same bits under the same type and dims. -0.0 is not 0.0."""
     other = facts.equivalents.earlier_initializer(value)
     return None if other is None else Forward(other)

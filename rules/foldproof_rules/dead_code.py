@@ -16,6 +16,8 @@ def dead_node(node: ir.Node, facts: Facts) -> Outcome:
     """
     if any(output.uses() or output.is_graph_output() for output in node.outputs):
         return None
+    if node.graph is not None and not facts.root(node.graph).outputs:
+        return Reason("the model has no outputs, and runtimes refuse one without nodes")
     if facts.is_opaque(node):
         return Reason("nothing reads it, but its operator is unknown and may have an effect")
     return Remove()

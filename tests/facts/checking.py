@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import onnx
 import onnx_ir as ir
+
 from foldproof.facts.dim import Dim, DimLike, Symbol
 from foldproof.facts.engine import Facts
 from foldproof.facts.fact import Element, Fact, Kind, exact

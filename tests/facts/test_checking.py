@@ -6,9 +6,9 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 import pytest
+
 from foldproof.facts.dim import Dim
 from foldproof.facts.fact import Fact, Kind, tensor_fact
-
 from tests.facts import checking
 from tests.helpers import parse
 

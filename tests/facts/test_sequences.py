@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import pytest
-from foldproof.facts.dim import Dim
 
+from foldproof.facts.dim import Dim
 from tests.facts.checking import assert_sound
 from tests.facts.inferring import infer
 from tests.facts.test_control_flow import fact, floats

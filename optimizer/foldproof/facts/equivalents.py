@@ -116,7 +116,7 @@ class Equivalents:
             return value
         try:
             return tensor.dtype, tuple(tensor.shape.numpy()), tensor.tobytes()
-        except OSError:  # its external data file is missing
+        except (OSError, ValueError):  # its external data file is missing, or may not be read
             return value
 
     def earlier(self, value: ir.Value) -> ir.Value | None:
@@ -147,7 +147,7 @@ def _same_bits(a: ir.Value, b: ir.Value) -> bool:
         return a.const_value is not None and b.const_value is not None and (
             a.const_value is b.const_value or a.const_value.tobytes() == b.const_value.tobytes()
         )
-    except OSError:  # an external data file is missing
+    except (OSError, ValueError):  # an external data file is missing, or may not be read
         return False
 
 

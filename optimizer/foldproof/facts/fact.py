@@ -163,7 +163,7 @@ def elements_of(tensor: ir.TensorProtocol) -> tuple[Element, ...] | None:
         return None
     try:
         array = tensor.numpy()
-    except OSError:  # its external data file is missing: the dims are still good
+    except (OSError, ValueError):  # its external data file is missing, or may not be read: the dims are still good
         return None
     numbers = array.reshape(-1).tolist()
     if array.dtype.kind in "iu":

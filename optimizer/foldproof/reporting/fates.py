@@ -33,6 +33,9 @@ class Watch:
             for node in graph
             if not node.domain and node.op_type in CROSS_CHECKED and node.outputs
         ]
+        self._unread = {
+            node for node, *_ in self._nodes if not any(v.uses() or v.is_graph_output() for v in node.outputs)
+        }
 
     def fates(
         self,
@@ -62,9 +65,13 @@ class Watch:
         entry = entries.get(node)
         if entry is not None:
             value = self._value(node)
-            outcome: Outcome = "folded" if value is not None and entry.added else "replaced" if entry.added else "removed"
-            why = "; ".join(entry.because) if entry.added else "nothing reads it"
-            return Fate(name, operator, graph, outcome, why, value if entry.added else None)
+            because = "; ".join(entry.because)
+            if node in self._unread:
+                return Fate(name, operator, graph, "removed", "nothing reads it")
+            if value is not None:  # into a constant of its own, or with all that reads it
+                return Fate(name, operator, graph, "folded", because, value)
+            outcome: Outcome = "replaced" if entry.added else "removed"
+            return Fate(name, operator, graph, outcome, because if entry.added else "nothing reads it any more")
         if node.graph is None:
             return Fate(name, operator, graph, "removed", "the body that held it is gone")
         why = next((str(reason) for reason in reasons.get(node, {}).values()), "no rule was tried at it")

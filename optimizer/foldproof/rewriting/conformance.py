@@ -27,6 +27,12 @@ def complaint(node: ir.Node, facts: Facts) -> Reason | None:
     return _arity(node, schema) or _attributes(node, schema) or _types(node, schema, facts) or _declarations(node, facts)
 
 
+def malformation(node: ir.Node, facts: Facts) -> Reason | None:
+    """The part of `complaint` without which a rule can't even look at a node: its inputs, outputs and attributes."""
+    schema = schema_of(node.domain, node.op_type, facts.opset_version(node))
+    return None if schema is None else _arity(node, schema) or _attributes(node, schema)
+
+
 _KINDS = {Kind.SEQUENCE: "seq", Kind.OPTIONAL: "optional"}
 """The names of the kinds as schemas write them."""
 

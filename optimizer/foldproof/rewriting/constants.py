@@ -35,11 +35,19 @@ class Constants:
         names: The names that are taken.
         overridable: The initializers whose value is only a default: not to be shared.
         inputs_list_initializers: Whether this model must list its initializers as inputs too, as IR version 3 demands.
+        initializers_are_inputs: Whether what is listed so counts as an input: then no initializer can be added.
     """
 
     def __init__(
-        self, model: ir.Model, names: Names, overridable: frozenset[str], *, inputs_list_initializers: bool
+        self,
+        model: ir.Model,
+        names: Names,
+        overridable: frozenset[str],
+        *,
+        inputs_list_initializers: bool,
+        initializers_are_inputs: bool,
     ) -> None:
+        self._initializers_are_inputs = initializers_are_inputs
         self._model = model
         self._names = names
         self._overridable = overridable
@@ -71,6 +79,8 @@ class Constants:
         if key is not None and (known := self._index().get(key)) is not None and _is_there(known):
             return known
         value = self._of_main_graph(tensor, name_it(name))
+        if isinstance(value, Reason):
+            return value
         if key is not None:
             self._index()[key] = value
         return value
@@ -92,11 +102,11 @@ class Constants:
             return self._constant_node(tensor, name, graph, root)
         return self._of_main_graph(tensor, name) if graph is root else self._initializer(tensor, name, graph)
 
-    def _of_main_graph(self, tensor: ir.TensorProtocol, name: str) -> ir.Value:
+    def _of_main_graph(self, tensor: ir.TensorProtocol, name: str) -> ir.Value | Reason:
         graph = self._model.graph
         if self._inputs_list_initializers:
             value = self._constant_node(tensor, name, graph, graph)
-            if isinstance(value, ir.Value):
+            if isinstance(value, ir.Value) or self._initializers_are_inputs:
                 return value
         return self._initializer(tensor, name, graph)
 
@@ -148,7 +158,7 @@ def _key(tensor: ir.TensorProtocol) -> _Key | None:
         return None
     try:
         return tensor.dtype, tuple(tensor.shape.numpy()), tensor.tobytes()
-    except OSError:  # its external data file is missing
+    except (OSError, ValueError):  # its external data file is missing, or may not be read
         return None
 
 

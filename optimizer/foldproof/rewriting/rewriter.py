@@ -13,7 +13,7 @@ from foldproof.facts import Facts
 from foldproof.facts.fact import is_more
 from foldproof.graphs import all_graphs, annotated_names, bodies_of, node_label, operator_name
 from foldproof.rewriting.builder import Builder, CannotBuild
-from foldproof.rewriting.conformance import complaint
+from foldproof.rewriting.conformance import complaint, malformation
 from foldproof.rewriting.constants import Constants, as_tensor
 from foldproof.rewriting.inlining import inline
 from foldproof.rewriting.ledger import Entry, Ledger
@@ -37,6 +37,7 @@ class Rewriter:
         keep_node: Names of nodes that no rule may take away or change.
         overridable: Names of the initializers whose value is only a default.
         inputs_list_initializers: Whether a new initializer must be listed as an input too (IR version 3).
+        initializers_are_inputs: Whether what is listed so counts as an input, so that no initializer can be added.
         folder: Computes what is constant, before the rules start and whenever none of them has anything to do.
 
     Attributes:
@@ -54,6 +55,7 @@ class Rewriter:
         keep_node: Iterable[str] = (),
         overridable: frozenset[str] = frozenset(),
         inputs_list_initializers: bool = False,
+        initializers_are_inputs: bool = False,
         folder: Folder | None = None,
     ) -> None:
         self._model = model
@@ -63,13 +65,18 @@ class Rewriter:
         self._keep = frozenset(keep_node)
         self._names = Names(model)
         self._constants = Constants(
-            model, self._names, overridable, inputs_list_initializers=inputs_list_initializers
+            model,
+            self._names,
+            overridable,
+            inputs_list_initializers=inputs_list_initializers,
+            initializers_are_inputs=initializers_are_inputs,
         )
         self._queue: deque[ir.Node] = deque()
         self._queued: set[ir.Node] = set()
         self._folder = folder
         self._settled: list[ir.Node] = []
         self._fuel = 0
+        self._malformed: dict[ir.Node, Reason | None] = {}
         self.ledger = Ledger()
         self.entries: dict[ir.Node, Entry] = {}
         self.reasons: dict[ir.Node, dict[str, Reason]] = {}
@@ -130,7 +137,13 @@ class Rewriter:
 
     def _rewrite(self, node: ir.Node) -> bool:
         """Applies the first rule that applies at a node; whether one did."""
-        if self._keep and node.name in self._keep:
+        if self._keep and self._is_kept(node):
+            return False
+        if node not in self._malformed:
+            self._malformed[node] = malformation(node, self._facts)
+        malformed = self._malformed[node]
+        if malformed is not None:
+            self.reasons[node] = {"validity": malformed}
             return False
         for rule in self._rules_at(node):
             outcome = self._ask(rule, node, node)
@@ -143,6 +156,12 @@ class Rewriter:
                 return True
             self.reasons.setdefault(node, {})[rule.name] = outcome
         return False
+
+    def _is_kept(self, node: ir.Node) -> bool:
+        """Whether the person wants a node to stay, or one that it holds in its bodies."""
+        return node.name in self._keep or any(
+            inner.name in self._keep for body in bodies_of(node) for inner in body.all_nodes()
+        )
 
     def _ask(self, rule: Rule, subject: ir.Node | ir.Value, node: ir.Node | None) -> Outcome:
         try:
@@ -258,9 +277,9 @@ class Rewriter:
         return identity.outputs[0]
 
     def _is_only_a_name(self, node: ir.Node, value: ir.Value | None) -> bool:
-        """Whether a node is the Identity that hands a value out under a graph output's name, so that it has to stay."""
+        """Whether a node is an Identity that names an output of a graph, and another would have to take its place."""
         output = node.outputs[0]
-        if node.op_type != "Identity" or node.domain or not output.is_graph_output() or value is not node.inputs[0]:
+        if node.op_type != "Identity" or node.domain or not output.is_graph_output():
             return False
         return value is None or not self._can_take_name(value, output.graph)
 

@@ -6,7 +6,10 @@ together, and each subfolder that holds such files makes another.
 
 from __future__ import annotations
 
+import contextlib
 import pathlib
+import zipfile
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -34,19 +37,37 @@ def read_feeds(folder: pathlib.Path, inputs: tuple[Input, ...]) -> list[tuple[st
     for place in [folder, *sorted(each for each in folder.iterdir() if each.is_dir())]:
         singles = sorted(place.glob("*.npy"))
         if singles:
-            found.append((str(place), {each.stem: _read(each) for each in singles}))
-        for archive in sorted(place.glob("*.npz")):
-            with _read(archive) as content:
-                found.append((str(archive), {name: content[name] for name in content.files}))
+            found.append((str(place), {each.stem: _array(each) for each in singles}))
+        found += [(str(archive), _arrays(archive)) for archive in sorted(place.glob("*.npz"))]
     if not found:
         raise UsageError(f"{folder} holds no .npz and no .npy file", hint=f"The model takes {_expected(inputs)}")
     return [(source, _checked(source, feed, inputs)) for source, feed in found]
 
 
-def _read(path: pathlib.Path) -> Any:
+def _array(path: pathlib.Path) -> np.ndarray:
+    """The array in a `.npy` file."""
+    with _reading(path):
+        content = np.load(path, allow_pickle=False)
+        if not isinstance(content, np.ndarray):
+            raise ValueError("it is an archive of several arrays")
+        return content
+
+
+def _arrays(path: pathlib.Path) -> dict[str, np.ndarray]:
+    """The arrays in a `.npz` file by name."""
+    with _reading(path):
+        content = np.load(path, allow_pickle=False)
+        if isinstance(content, np.ndarray):
+            raise ValueError("it is no archive, but one array")
+        with content:
+            return {name: content[name] for name in content.files}
+
+
+@contextlib.contextmanager
+def _reading(path: pathlib.Path) -> Iterator[None]:
     try:
-        return np.load(path, allow_pickle=False)
-    except (OSError, ValueError) as error:
+        yield
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise UsageError(f"{path} can't be read: {error}", hint="Write it with numpy.save or numpy.savez") from error
 
 

@@ -1,0 +1,72 @@
+"""Which files may be written: never the person's input, and nothing of theirs unless they say so."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from foldproof import earlier_output
+from foldproof.errors import UsageError
+
+
+def check_destination(target: Path, inputs: Iterable[Path], *, force: bool, option: str = "-o") -> None:
+    """Refuses to write over an input, or over a file that no earlier run wrote.
+
+    Args:
+        target: The file to write.
+        inputs: The files that are read: the model and its external data.
+        force: Overwrite a file that is not an earlier output.
+        option: The option by which the person named the file.
+
+    Raises:
+        UsageError: As said, or the path can't be looked at.
+    """
+    hint = f"Name another file with {option}"
+    try:
+        if not target.exists():
+            return
+        if target.is_dir():
+            raise UsageError(f"{target} is a folder", hint=f"Name a file to write with {option}")
+        if any(path.exists() and target.samefile(path) for path in inputs):
+            raise UsageError(f"{target} is an input, which is never overwritten", hint=hint)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{target} can't be written: {error}", hint=hint) from error
+    if not force and not earlier_output.is_ours(target):
+        raise UsageError(
+            f"{target} is there already, and it is not an earlier output", hint=f"Overwrite it with --force, or {hint[0].lower()}{hint[1:]}"
+        )
+
+
+def write_json(content: dict[str, Any], target: Path) -> None:
+    """Writes a report, whole or not at all.
+
+    Args:
+        content: The report.
+        target: The file, which `check_destination` has looked at.
+
+    Raises:
+        UsageError: It can't be written.
+    """
+    temporary: str | None = None
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", dir=target.parent, prefix=".foldproof-", suffix=".json", encoding="utf-8", delete=False
+        ) as file:
+            temporary = file.name
+            json.dump(content, file, indent=2)
+            file.write("\n")
+        umask = os.umask(0)
+        os.umask(umask)
+        Path(temporary).chmod(0o666 & ~umask)
+        Path(temporary).replace(target)
+    except OSError as error:
+        if temporary is not None:
+            with contextlib.suppress(OSError):
+                Path(temporary).unlink()
+        raise UsageError(f"the report can't be written: {error}", hint="Name another file with --json") from error
+    earlier_output.remember(target)
