@@ -282,7 +282,9 @@ class _Truth:
 
     def _compare(self, where: str, fact: Fact, actual: Any) -> None:
         if fact.kind is Kind.OPTIONAL:
-            if actual is not None and fact.item is not None:
+            if fact.items is not None and len(fact.items) != (actual is not None):
+                self._fault(where, fact, "empty" if actual is None else "not empty")
+            elif actual is not None and fact.item is not None:
                 self._compare(f"content of {where}", fact.item, actual)
         elif fact.kind is Kind.SEQUENCE:
             self._sequence(where, fact, actual)

@@ -96,6 +96,13 @@ def test_items_are_compared(monkeypatch, claimed, faults):
     assert len(lie(monkeypatch, SEQUENCE, {"y": claimed}, X)) == faults
 
 
+@pytest.mark.parametrize(("items", "faults"), [(None, 0), ((tensor_fact(F, (N, 3)),), 0), ((), 1)])
+def test_whether_an_optional_is_empty_is_compared(monkeypatch, items, faults):
+    body = "g (float[N,3] x) => (float[a,b] y) { o = Optional (x) y = OptionalGetElement (o) }"
+    claimed = Fact(kind=Kind.OPTIONAL, item=tensor_fact(F, (N, 3)), items=items)
+    assert len(lie(monkeypatch, body, {"o": claimed, "y": Fact()}, X)) == faults
+
+
 @pytest.mark.parametrize(("text", "dtype"), [
     ("y = Cast <to = 16> (x)", ir.DataType.BFLOAT16),
     ("y = Cast <to = 17> (x)", ir.DataType.FLOAT8E4M3FN),

@@ -15,13 +15,15 @@ import os
 
 import numpy as np
 import onnx
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.facts.checking import CannotRunError, Checked, compare, random_feeds, run_all
+from tests.facts.checking import CannotRunError, Checked, assert_sound, compare, random_feeds, run_all
 from tests.facts.node_cases import NodeCase, published_cases, variants
 from tests.facts.programs.builder import SYMBOLS
 from tests.facts.programs.program import SIZES, ShapeProgram
+from tests.helpers import parse
 
 NIGHTLY = os.environ.get("FOLDPROOF_FUZZ") == "nightly"
 NODE_CHECKS = 30_000 if NIGHTLY else 2_000
@@ -92,6 +94,19 @@ def test_facts_of_shape_arithmetic_hold(record_property):
     record_property("operators", len(operators))
     logger.info("%d node checks of %d operators", nodes, len(operators))
     assert nodes >= NODE_CHECKS
+
+
+@pytest.mark.parametrize("steps", [
+    "f = Cast <to = 1> (s) y = Cast <to = 7> (f)",
+    "f = Cast <to = 1> (s) k = Constant <value_float = 2.0> () h = Div (f, k) i = Floor (h) y = Cast <to = 7> (i)",
+    "f = Cast <to = 11> (s) y = Cast <to = 7> (f)",
+    "f = Cast <to = 6> (s) y = Cast <to = 7> (f)",
+    "f = Cast <to = 5> (s) y = Cast <to = 7> (f)",
+])
+def test_facts_of_large_sizes_hold_in_narrow_types(steps):
+    model = parse(f"g (uint8[N] x) => (int64[1] y) {{ s = Shape (x) {steps} }}")
+    for size in (0, 1, 2**15, 2**16 + 1, 2**24 + 1, 2**25 + 2):
+        assert_sound(model, {"x": np.zeros(size, np.uint8)})
 
 
 def check_program(program: ShapeProgram, sizes: dict[str, int]) -> tuple[onnx.ModelProto, Checked]:

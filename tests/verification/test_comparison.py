@@ -139,3 +139,12 @@ def test_a_difference_within_the_original_s_own_noise_is_none():
     assert verify(a, b, exact=False).status == "same"
     wrong = parse(body + "{ b = Mul(x, k) a = Add(b, b) y = Sin(a) }")
     assert verify(a, wrong, exact=False).status == "different"
+
+
+def test_one_large_channel_does_not_hide_another():
+    from foldproof.verification import verify
+    from tests.helpers import parse
+
+    body = "g (float[N,3] x) => (float[N,6] y) <float k = {100000000}> { a = Mul(x, k) b = Identity(x) y = Concat <axis = 1> (a, b) }"
+    assert verify(parse(body), parse(body.replace("Identity", "Neg")), exact=False).status == "different"
+    assert verify(parse(body), parse(body), exact=False).status == "same"

@@ -114,8 +114,9 @@ def _evaluator(proto: onnx.ModelProto) -> Any:
         assert kernel is not None
 
         def compute(self: OpRun, *inputs: Any, **attributes: Any) -> tuple[Any, ...]:
-            del self
-            return (kernel(*inputs, **{name: each for name, each in attributes.items() if each is not None}),)
+            # The evaluator hands over the defaults of the newest version too, which an older one may not know.
+            given = {attribute.name for attribute in self.onnx_node.attribute}
+            return (kernel(*inputs, **{name: each for name, each in attributes.items() if name in given}),)
 
         return type(op_type, (OpRun,), {"op_domain": "", "_run": compute})
 

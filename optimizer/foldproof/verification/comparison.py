@@ -2,8 +2,8 @@
 
 Integers, booleans and strings are compared exactly. Floats are compared bit for bit where only exact rules
 fired: NaN equals NaN, whatever its payload, and -0.0 differs from 0.0. Otherwise `a` and `b` may differ by
-`rtol * |a| + rtol / 10 * scale`, where `scale` is the largest finite magnitude of the original's output, at
-least one smallest normal number; NaN and infinities must still be the same. `rtol` is by the dtype, see
+`rtol * |a| + rtol / 10 * scale`, where `scale` is the largest finite magnitude around: that of the output, and,
+along each axis where there is enough to tell, that of the slice in which the element lies, whichever is least; NaN and infinities must still be the same. `rtol` is by the dtype, see
 `RTOL`. An output that is beyond it may still lie within the original's own noise, see `noise.py`.
 """
 
@@ -29,6 +29,8 @@ RTOL = {
 }
 _HALF_RTOL = RTOL[np.dtype(np.float16)]
 _RTOL_OTHER = 0.25  # 8 bits and fewer
+_ENOUGH = 2  # elements of a slice of which the largest tells the scale
+_LEAST = 1e-3  # the least scale of a slice, relative to that of the whole output
 
 
 @dataclasses.dataclass
@@ -55,7 +57,7 @@ class Comparison:
     values: bool = True
     shapes: bool = True
     half: bool = False
-    slack: float = 0.0
+    slack: np.ndarray | float = 0.0
 
     def differences(self, name: str, original: Any, optimized: Any, errors: Errors) -> Iterator[Difference]:
         """What differs in one output.
@@ -155,17 +157,38 @@ def _same_bits(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.asarray(np.asarray(same).reshape(a.shape) | (np.isnan(a) & np.isnan(b)))
 
 
-def _close(a: np.ndarray, b: np.ndarray, least: float = 0.0, slack: float = 0.0) -> np.ndarray:
+def _close(a: np.ndarray, b: np.ndarray, least: float = 0.0, slack: np.ndarray | float = 0.0) -> np.ndarray:
     if a.dtype.kind == "c":
         return np.asarray(_close(a.real, b.real, least, slack) & _close(a.imag, b.imag, least, slack))
     rtol = max(RTOL.get(a.dtype, _RTOL_OTHER), least)
     x, y = a.astype(np.float64), b.astype(np.float64)
     finite = np.isfinite(x) & np.isfinite(y)
-    scale = float(np.max(np.abs(x), initial=0.0, where=np.isfinite(x)))
-    smallest = float(np.finfo(np.float32).tiny)
+    scale = np.maximum(magnitude_around(x), float(np.finfo(np.float32).tiny))
     with np.errstate(invalid="ignore", over="ignore"):
-        near = np.abs(x - y) <= rtol * np.abs(x) + rtol / 10 * max(scale, smallest) + slack
+        near = np.abs(x - y) <= rtol * np.abs(x) + rtol / 10 * scale + slack
     return np.asarray(np.where(finite, near, (x == y) | (np.isnan(x) & np.isnan(y))))
+
+
+def magnitude_around(array: np.ndarray) -> np.ndarray:
+    """For each element the largest finite magnitude around it.
+
+    That is the least of the largest of the whole array and of each slice that the element lies in, if the slice has
+    enough elements: one channel may be far larger than another, and says nothing of it.
+
+    Args:
+        array: Floats of any shape.
+
+    Returns:
+        Of a shape that broadcasts to that of `array`.
+    """
+    size = np.where(np.isfinite(array), np.abs(array), 0.0)
+    whole = np.max(size, initial=0.0, keepdims=True)
+    around = whole
+    for axis in range(array.ndim):
+        others = tuple(k for k in range(array.ndim) if k != axis)
+        if array.shape[axis] > 1 and array.size >= _ENOUGH * array.shape[axis]:
+            around = np.minimum(around, np.max(size, axis=others, initial=0.0, keepdims=True))
+    return np.maximum(around, _LEAST * whole)
 
 
 def _measure(a: np.ndarray, b: np.ndarray, errors: Errors) -> float:

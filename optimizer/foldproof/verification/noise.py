@@ -9,6 +9,8 @@ import numpy as np
 
 from foldproof.engines import Engine, EngineError, OnnxRuntime, Runnable
 
+from .comparison import magnitude_around
+
 FACTOR = 4.0
 """A rewrite may move an output by this many times what the original's own noise does."""
 
@@ -27,15 +29,15 @@ class Noise:
         self._optimizing: Engine | None = None
         self._tried = False
 
-    def of(self, feed: Mapping[str, Any], outputs: Mapping[str, Any], seconds: float) -> dict[str, float]:
-        """The largest absolute change of each float output.
+    def of(self, feed: Mapping[str, Any], outputs: Mapping[str, Any], seconds: float) -> dict[str, np.ndarray]:
+        """How much each float output changes: around each element, the largest absolute change.
 
         Args:
             feed: The inputs.
             outputs: What the model gives for them.
             seconds: The time limit of each run.
         """
-        noise: dict[str, float] = {}
+        noise: dict[str, np.ndarray] = {}
         for engine, values in ((self._optimized(), feed), (self._engine, _moved(feed))):
             if engine is None:
                 continue
@@ -44,7 +46,7 @@ class Noise:
             except EngineError:
                 continue  # no measure, no allowance
             for name, value in outputs.items():
-                noise[name] = max(noise.get(name, 0.0), _gap(value, again.get(name)))
+                noise[name] = np.maximum(noise.get(name, 0.0), _gap(value, again.get(name)))
         return noise
 
     def _optimized(self) -> Engine | None:
@@ -68,8 +70,8 @@ def _moved(feed: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _gap(a: Any, b: Any) -> float:
+def _gap(a: Any, b: Any) -> np.ndarray:
     if not isinstance(a, np.ndarray) or not isinstance(b, np.ndarray) or a.shape != b.shape or a.dtype.kind != "f":
-        return 0.0
-    gap = np.abs(a.astype(np.float64) - b.astype(np.float64))
-    return float(np.max(gap, initial=0.0, where=np.isfinite(gap)))
+        return np.zeros(())
+    with np.errstate(invalid="ignore"):  # infinities
+        return magnitude_around(a.astype(np.float64) - b.astype(np.float64))
