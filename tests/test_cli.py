@@ -263,3 +263,72 @@ def test_the_installed_command_runs() -> None:
     assert command_path is not None
     result = subprocess.run([command_path, "--version"], capture_output=True, text=True, check=True)
     assert result.stdout.startswith("foldproof, version")
+
+
+def test_the_report_never_overwrites_a_model_or_a_file_of_the_persons(model: Path) -> None:
+    before = model.read_bytes()
+    mine = model.with_name("mine.json")
+    mine.write_text("precious")
+    for target in (model, mine, model.with_name("model.opt.onnx")):
+        result = command("optimize", model, "--json", target)
+        assert result.exit_code == 2, result.output
+    assert command("verify", model, model, "--json", model).exit_code == 2
+    assert model.read_bytes() == before
+    assert mine.read_text() == "precious"
+    assert not model.with_name("model.opt.onnx").exists()
+    report = model.with_name("report.json")
+    assert command("optimize", model, "--json", report).exit_code == 0
+    assert command("optimize", model, "--json", report).exit_code == 0
+
+
+def test_a_data_file_of_the_persons_is_not_replaced(tmp_path: Path) -> None:
+    import numpy as np
+
+    proto = parse("g (float[N,1000] x) => (float[N,1000] y) { y = Add(x, w) }")
+    proto.graph.initializer.append(onnx.numpy_helper.from_array(np.ones(1000, np.float32), "w"))
+    model = tmp_path / "model.onnx"
+    onnx.save_model(proto, model, save_as_external_data=True, location="weights.bin", size_threshold=0)
+    precious = tmp_path / "out.onnx.data"
+    precious.write_text("precious")
+    result = command("optimize", model, "-o", tmp_path / "out.onnx")
+    assert result.exit_code == 2, result.output
+    assert precious.read_text() == "precious"
+    precious.unlink()
+    assert command("optimize", model, "-o", tmp_path / "out.onnx").exit_code == 0
+    assert command("optimize", model, "-o", tmp_path / "out.onnx").exit_code == 0
+
+
+def test_a_report_is_written_where_nothing_else_is(tmp_path: Path) -> None:
+    path, report = tmp_path / "unknown.onnx", tmp_path / "report.json"
+    onnx.save(parse(UNKNOWN, imports='"acme": 1'), path)
+    assert command("optimize", path, "--json", report).exit_code == 4
+    assert json.loads(report.read_text())["verdict"] == "unverified"
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x03\x04broken"])
+def test_feeds_that_can_not_be_read_exit_with_2(model: Path, content: bytes, tmp_path: Path) -> None:
+    feeds = tmp_path / "feeds"
+    feeds.mkdir()
+    for name in ("a.npz", "x.npy"):
+        (feeds / name).write_bytes(content)
+        assert command("optimize", model, "--feeds", feeds).exit_code == 2
+        (feeds / name).unlink()
+
+
+def test_a_name_that_no_file_can_have_exits_with_2(model: Path) -> None:
+    assert command("optimize", model, "-o", model.with_name("x" * 300)).exit_code == 2
+    assert command("optimize", "").exit_code == 3
+    assert command("optimize", model, "--seed", "-1").exit_code == 2
+
+
+def test_a_node_to_keep_that_is_not_there_exits_with_2(model: Path) -> None:
+    result = command("optimize", model, "--keep-node", "nosuch")
+    assert result.exit_code == 2
+    assert "'nosuch'" in result.output
+
+
+def test_an_unexpected_fault_is_one_line_and_exits_with_5(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("foldproof.pipeline.Optimizer.run_file", lambda *_, **__: 1 / 0)
+    result = command("optimize", model)
+    assert result.exit_code == 5
+    assert result.output.splitlines() == ["foldproof: error: an internal fault, ZeroDivisionError: division by zero. Please report it."]

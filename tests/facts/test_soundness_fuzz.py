@@ -19,10 +19,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.facts.checking import CannotRunError, Checked, assert_sound, compare, random_feeds, run_all
+from tests.facts.checking import Checked, assert_sound, compare, random_feeds
 from tests.facts.node_cases import NodeCase, published_cases, variants
 from tests.facts.programs.builder import SYMBOLS
 from tests.facts.programs.program import SIZES, ShapeProgram
+from tests.facts.running import CannotRunError, run_all
 from tests.helpers import parse
 
 NIGHTLY = os.environ.get("FOLDPROOF_FUZZ") == "nightly"

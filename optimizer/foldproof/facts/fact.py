@@ -70,7 +70,7 @@ class Fact:
         known_fill: The number that each element is, however many there are; see `fill`, which also looks at `elements`.
         kind: Tensor, sequence or optional.
         item: What holds for each item of a sequence, or for the content of an optional.
-        items: What holds for each item of a sequence of known length.
+        items: What holds for each item of a sequence of known length; for an optional, one or none if it is empty.
         basis: What all this rests on.
     """
 

@@ -204,6 +204,9 @@ def exact_sum(dtype: ir.DataType | None, *elements: Element) -> Element:
         return None
     for element in elements:
         total = add(dtype, total, element)
+    if is_integer(dtype) and all(isinstance(element, int) for element in elements):
+        # onnxruntime does not wrap a reduction that overflows.
+        return total if total == sum(element for element in elements if isinstance(element, int)) else None
     return total
 
 
@@ -221,10 +224,12 @@ def exact_product(dtype: ir.DataType | None, *elements: Element) -> Element:
     result: Element = 1
     for element in elements:
         result = multiply(dtype, result, element)
-    if not is_float(dtype) or result is None or isinstance(result, Dim):
+    if result is None or isinstance(result, Dim):
         return result
     numbers = [Fraction(element) for element in elements if isinstance(element, (int, Fraction))]
     exact = prod(numbers, start=Fraction(1))
+    if not is_float(dtype):
+        return result if result == exact else None  # onnxruntime does not wrap a reduction that overflows
     if exact == 0:
         return None if any(number < 0 for number in numbers) else 0
     # A partial product has no more significant bits than the whole: denominators are powers of 2.
