@@ -56,10 +56,12 @@ class Candidates:
 
 def reads_of(node: ir.Node) -> tuple[ir.Value, ...]:
     """All values that a node reads: its inputs, and what its bodies take from the graphs around them."""
-    reads = dict.fromkeys(value for value in node.inputs if value is not None)
+    reads = dict.fromkeys([value for value in node.inputs if value is not None])
+    waiting = list(bodies_of(node)) if node.attributes else []
+    if not waiting:
+        return tuple(reads)
     inner: set[ir.Graph] = set()
     values: list[ir.Value] = []
-    waiting = list(bodies_of(node))
     while waiting:
         body = waiting.pop()
         inner.add(body)

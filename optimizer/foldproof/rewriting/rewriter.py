@@ -219,7 +219,7 @@ class Rewriter:
             except CannotBuild as failure:
                 return failure.reason
         place, graph, removed = _place(node), self._path(node.graph), (_text(node),)
-        put_in, because = self._shown(node, replacements)
+        put_in, because = ((), ()) if isinstance(action, Remove) else self._shown(node, replacements)
         for output, value in zip(node.outputs, replacements, strict=True):
             if value is not None:
                 self._replace(output, value, node)

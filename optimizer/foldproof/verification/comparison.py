@@ -173,7 +173,7 @@ def magnitude_around(array: np.ndarray) -> np.ndarray:
     """For each element the largest finite magnitude around it.
 
     That is the least of the largest of the whole array and of each slice that the element lies in, if the slice has
-    enough elements: one channel may be far larger than another, and says nothing of it.
+    enough elements and is not all 0: one channel may be far larger than another, and says nothing of it.
 
     Args:
         array: Floats of any shape.
@@ -187,7 +187,8 @@ def magnitude_around(array: np.ndarray) -> np.ndarray:
     for axis in range(array.ndim):
         others = tuple(k for k in range(array.ndim) if k != axis)
         if array.shape[axis] > 1 and array.size >= _ENOUGH * array.shape[axis]:
-            around = np.minimum(around, np.max(size, axis=others, initial=0.0, keepdims=True))
+            largest = np.max(size, axis=others, initial=0.0, keepdims=True)
+            around = np.minimum(around, np.where(largest > 0, largest, whole))
     return np.maximum(around, _LEAST * whole)
 
 
