@@ -10,7 +10,19 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-PARTS = ("_shape", "size", "constant", "reshape", "cast_", "identity", "if_", "loop", "sequence", "optional", "reduce_sum")
+PARTS = (
+    "_shape",
+    "size",
+    "constant",
+    "reshape",
+    "cast_",
+    "identity",
+    "if_",
+    "loop",
+    "sequence",
+    "optional",
+    "reduce_sum",
+)
 FAULTS = {"wrong", "broken", "raised", "crash", "outputs renamed", "timeout"}
 
 
@@ -27,7 +39,9 @@ def main() -> int:
             for record in json.loads(out.read_text()):
                 if record["status"] in FAULTS:
                     faults[record["status"]] += 1
-                    sys.stdout.write(f"{record['status']}: {record['case']} ({record['form']}) {record.get('error', '')}\n")
+                    sys.stdout.write(
+                        f"{record['status']}: {record['case']} ({record['form']}) {record.get('error', '')}\n"
+                    )
     return 1 if faults else 0
 
 

@@ -15,10 +15,10 @@ from collections.abc import Callable
 
 import onnx
 import onnx_ir as ir
-from foldproof.facts import Facts
-from foldproof.gc_pause import gc_paused
 
 from benchmarks.scaling import MODELS
+from foldproof.facts import Facts
+from foldproof.gc_pause import gc_paused
 
 
 def seconds_of(prepare: Callable[[], object], run: Callable[[object], object], rounds: int) -> float:
@@ -54,11 +54,15 @@ def main() -> None:
     """Prints the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 50_000], help="nodes")
-    parser.add_argument("--against", type=int, default=10_000, help="the largest size that is also given to onnxruntime")
+    parser.add_argument(
+        "--against", type=int, default=10_000, help="the largest size that is also given to onnxruntime"
+    )
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
     logging.disable(logging.WARNING)
-    sys.stdout.write("| model | nodes | facts, s | us a node | onnxruntime, s | ratio |\n| --- | --- | --- | --- | --- | --- |\n")
+    sys.stdout.write(
+        "| model | nodes | facts, s | us a node | onnxruntime, s | ratio |\n| --- | --- | --- | --- | --- | --- |\n"
+    )
     for name, build in MODELS.items():
         for size in arguments.sizes:
             proto = build(size)

@@ -137,7 +137,9 @@ def _expression(text: str, symbols: frozenset[str]) -> int | str | None:
 
 
 TOOLS: dict[str, Tool] = {
-    "foldproof": foldproof, "onnxruntime": onnxruntime, "onnx-shape-inference": onnx_shape_inference,
+    "foldproof": foldproof,
+    "onnxruntime": onnxruntime,
+    "onnx-shape-inference": onnx_shape_inference,
 }
 
 
@@ -182,8 +184,7 @@ def compare(path: Path, verbose: bool) -> list[str]:
             continue
         results[name] = known
         ranked, full, data = (
-            sum(value in found for value in counted)
-            for found in (known.shapes, known.full_shapes(), known.full_data())
+            sum(value in found for value in counted) for found in (known.shapes, known.full_shapes(), known.full_data())
         )
         rows.append(f"| {path.stem} | {name} | {len(counted)} | {ranked} | {full} | {data} | {known.seconds:.2f} |")
     if verbose and "foldproof" in results:
@@ -193,13 +194,12 @@ def compare(path: Path, verbose: bool) -> list[str]:
     return rows
 
 
-def differences(
-    name: str, ours: Known, theirs: Known, counted: Iterable[str], producer: dict[str, str]
-) -> list[str]:
+def differences(name: str, ours: Known, theirs: Known, counted: Iterable[str], producer: dict[str, str]) -> list[str]:
     """Where another tool knows more than Foldproof, and where the two contradict each other in a number."""
     lines = []
     for kind, full, mine, other in (
-        ("shape", ours.full_shapes(), ours.shapes, theirs.shapes), ("data", ours.full_data(), ours.data, theirs.data)
+        ("shape", ours.full_shapes(), ours.shapes, theirs.shapes),
+        ("data", ours.full_data(), ours.data, theirs.data),
     ):
         known = theirs.full_shapes() if kind == "shape" else theirs.full_data()
         for value in counted:

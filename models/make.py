@@ -26,7 +26,7 @@ BIAS = _weight(4)
 
 
 @script(default_opset=op)
-def mean_pooling(tokens: FLOAT["batch", "seq", HIDDEN], mask: FLOAT["batch", "seq", 1]) -> FLOAT["batch", 4]:
+def mean_pooling(tokens: FLOAT[batch, seq, HIDDEN], mask: FLOAT[batch, seq, 1]) -> FLOAT[batch, 4]:
     """Mean pooling of token embeddings, batch and sequence dynamic: some of its Size nodes can be known, some can't."""
     weight = op.Constant(value=PROJECTION)
     bias = op.Constant(value=BIAS)
@@ -55,7 +55,7 @@ def static_mean(image: FLOAT[1, 3, 8, 8]) -> FLOAT[1, 3, 8, 8]:
 
 
 @script(default_opset=op)
-def branches_and_loop(x: FLOAT["n", 3], kernel: FLOAT[2, 3], steps: INT64) -> FLOAT["n", 3]:
+def branches_and_loop(x: FLOAT[n, 3], kernel: FLOAT[2, 3], steps: INT64) -> FLOAT[n, 3]:
     """A Loop and an If whose bodies ask for the size of values from outside: one is known, one is not."""
     y = op.Identity(x)
     for _ in range(steps):
@@ -69,7 +69,7 @@ def branches_and_loop(x: FLOAT["n", 3], kernel: FLOAT[2, 3], steps: INT64) -> FL
 
 @script(default_opset=op)
 def many_types(
-    half: FLOAT16[2, 3], double: DOUBLE["n"], byte: INT8["n", 0], flag: BOOL[5], text: STRING["n", 2], scalar: INT64
+    half: FLOAT16[2, 3], double: DOUBLE[n], byte: INT8[n, 0], flag: BOOL[5], text: STRING[n, 2], scalar: INT64
 ) -> INT64[6]:
     """Size of many types: half, double, an empty int8, bool, strings, a scalar."""
     one = op.Constant(value_ints=[-1])

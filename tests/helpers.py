@@ -14,7 +14,9 @@ from foldproof.rewriting import Rewriter, Rule
 from foldproof.rewriting.packs import installed
 
 
-def parse(body: str, *, opset: int = 18, ir_version: int = 10, imports: str = "", functions: str = "") -> onnx.ModelProto:
+def parse(
+    body: str, *, opset: int = 18, ir_version: int = 10, imports: str = "", functions: str = ""
+) -> onnx.ModelProto:
     """A model from its graph in ONNX's text form, such as `g (float[N] x) => (int64 s) { s = Size(x) }`."""
     more = f", {imports}" if imports else ""
     text = f'<ir_version: {ir_version}, opset_import: ["": {opset}{more}]>\n{body}\n{functions}'

@@ -218,7 +218,9 @@ def test_verify_tells_same_from_different(model: Path, tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert "verified" in result.output
     other = tmp_path / "other.onnx"
-    onnx.save(parse(DYNAMIC.replace("t = Size(y)", "one = Constant <value_int = 1> () u = Size(y) t = Add(u, one)")), other)
+    onnx.save(
+        parse(DYNAMIC.replace("t = Size(y)", "one = Constant <value_int = 1> () u = Size(y) t = Add(u, one)")), other
+    )
     result = command("verify", model, other)
     assert result.exit_code == 1
     assert "t:" in result.output
@@ -331,4 +333,6 @@ def test_an_unexpected_fault_is_one_line_and_exits_with_5(model: Path, monkeypat
     monkeypatch.setattr("foldproof.pipeline.Optimizer.run_file", lambda *_, **__: 1 / 0)
     result = command("optimize", model)
     assert result.exit_code == 5
-    assert result.output.splitlines() == ["foldproof: error: an internal fault, ZeroDivisionError: division by zero. Please report it."]
+    assert result.output.splitlines() == [
+        "foldproof: error: an internal fault, ZeroDivisionError: division by zero. Please report it."
+    ]

@@ -10,7 +10,7 @@ import onnxruntime
 import pytest
 
 import foldproof
-from foldproof.rewriting import Constant, Forward, Rule, rule
+from foldproof.rewriting import Constant, Forward, Outcome, Replace, Rule, rule
 from tests.helpers import initializers, operators, parse
 
 SIZES = "g (float[2,3] x, float[N,3] y) => (int64 s, int64 t, float[N,3] z) { s = Size(x) t = Size(y) z = Relu(y) }"
@@ -136,8 +136,6 @@ def broken(node: ir.Node, facts: foldproof.facts.Facts) -> Constant:
 @rule("Relu", exact=True)
 def endless(node: ir.Node, facts: foldproof.facts.Facts) -> object:
     """Relu(x) = Relu(x), for ever."""
-    from foldproof.rewriting import Replace
-
     return Replace(lambda op: op.Relu(node.inputs[0]))
 
 
@@ -152,8 +150,29 @@ def test_a_wrong_rule_is_found_and_nothing_is_returned() -> None:
     assert caught.value.verification.differences
 
 
+@rule("Relu", exact=False)
+def rough_relu(node: ir.Node, facts: foldproof.facts.Facts) -> Outcome:
+    """Relu(x) = 1.001*Relu(x), roughly."""
+    if any(use.node.op_type == "Mul" for use in node.outputs[0].uses()):
+        return None
+    return Replace(lambda op: op.Mul(op.Relu(node.inputs[0]), op.constant(np.float32(1.001))))
+
+
+def test_tolerant_rules_that_move_floats_too_far_are_left_out() -> None:
+    from foldproof.rewriting.packs import installed
+
+    model = parse("g (float[2,3] x) => (float[2,3] z, int64 s) { a = Relu(x) z = Neg(a) s = Size(x) }")
+    result = by(rough_relu, *installed()).run(model)
+    assert result.report.verdict == "verified"
+    assert operators(result.model) == {"Relu": 1, "Neg": 1}
+    assert initializers(result.model) == {"s": 6}
+    assert "tolerant rules were left out" in result.report.warnings[0]
+
+
 def test_a_rule_that_fails_is_named_with_its_node() -> None:
-    with pytest.raises(foldproof.RuleError, match=r"node 'z' \(Relu\): the rule 'broken' failed with ZeroDivisionError"):
+    with pytest.raises(
+        foldproof.RuleError, match=r"node 'z' \(Relu\): the rule 'broken' failed with ZeroDivisionError"
+    ):
         by(broken).run(parse("g (float[N] x) => (float[N] z) { z = Relu(x) }"))
 
 
@@ -162,7 +181,7 @@ def test_rules_that_go_on_for_ever_are_stopped() -> None:
         by(endless).run(parse("g (float[N] x) => (float[N] z) { z = Relu(x) }"))
 
 
-UNKNOWN = 'g (float[2,3] x) => (float[2,3] y, int64 s) { y = acme.Thing(x) s = Size(x) }'
+UNKNOWN = "g (float[2,3] x) => (float[2,3] y, int64 s) { y = acme.Thing(x) s = Size(x) }"
 
 
 def test_a_model_that_nothing_can_run_is_returned_with_a_warning() -> None:

@@ -37,7 +37,9 @@ def test_the_sample_output_is_the_real_one(models: Path, tmp_path: Path, monkeyp
     assert stable(blocks("text")[0]) == stable(result.output)
 
 
-def test_the_python_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_python_example_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     model = parse("g (float[batch,3] x) => (int64 s, float[batch,3] y) { s = Size(x) y = Relu(x) }")
     onnx.save(model, "in.onnx")
@@ -52,11 +54,21 @@ def test_the_python_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_each_option_that_is_named_exists() -> None:
     text = CliRunner().invoke(main, ["optimize", "--help"]).output
-    for option in set(re.findall(r"--[a-z][a-z0-9-]+", README.split("## From Python")[0])) - {"--quiet", "--editable", "--help"}:
+    for option in set(re.findall(r"--[a-z][a-z0-9-]+", README.split("## From Python")[0])) - {
+        "--quiet",
+        "--editable",
+        "--help",
+    }:
         assert option in text, option
 
 
 def test_the_exit_statuses_are_those_of_the_errors() -> None:
     documented = {int(number) for number in re.findall(r"^\| (\d) \|", README, re.MULTILINE)}
-    errors = [foldproof.VerificationError, foldproof.UsageError, foldproof.ModelError, foldproof.UnverifiedError, foldproof.RuleError]
+    errors = [
+        foldproof.VerificationError,
+        foldproof.UsageError,
+        foldproof.ModelError,
+        foldproof.UnverifiedError,
+        foldproof.RuleError,
+    ]
     assert documented == {0, *(error.exit_status for error in errors)}

@@ -10,11 +10,12 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from onnx import TensorProto, helper
+from onnxruntime.capi import onnxruntime_pybind11_state as onnxruntime_state
+
 from foldproof import model_file
 from foldproof.errors import ModelError
 from foldproof.validation import check_structure
-from onnx import TensorProto, helper
-from onnxruntime.capi import onnxruntime_pybind11_state as onnxruntime_state
 
 node = helper.make_node
 BOTH = np.array([1, 2], np.float32)

@@ -1,4 +1,4 @@
-"""The command: argument parsing and nothing else. What a command needs is imported when it runs, so --help is instant."""
+"""The command: argument parsing and nothing else. A command imports what it needs when it runs: --help is instant."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class _Group(click.Group):
 @click.group(cls=_Group, epilog=EXIT_STATUS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="foldproof")
 def main() -> None:
-    """Optimizes exported ONNX models, and proves that nothing changed but the cost.
+    r"""Optimizes exported ONNX models, and proves that nothing changed but the cost.
 
     \b
     Examples:
@@ -83,7 +83,9 @@ def _names(ctx: click.Context, parameter: click.Parameter, values: Sequence[str]
 
 @main.command(epilog=EXIT_STATUS)
 @click.argument("model", metavar="IN.onnx", type=EXISTING)
-@click.option("-o", "--output", metavar="OUT.onnx", type=EXISTING, help="Where to write. [default: IN.opt.onnx beside it]")
+@click.option(
+    "-o", "--output", metavar="OUT.onnx", type=EXISTING, help="Where to write. [default: IN.opt.onnx beside it]"
+)
 @click.option("--force", is_flag=True, help="Overwrite a file that is not an earlier output. Never the input.")
 @click.option("--no-verify", is_flag=True, help="Don't run the two models against each other.")
 @click.option("--allow-unverified", is_flag=True, help="Write the result also where nothing here can run the model.")
@@ -100,21 +102,27 @@ def _names(ctx: click.Context, parameter: click.Parameter, values: Sequence[str]
     help="By how much folding may let the model grow. [default: 1, or 64 KiB; with -O3 10, or 1 MiB]",
 )  # fmt: skip
 @click.option("--fold-quantized-weights", is_flag=True, help="Fold QuantizeLinear and DequantizeLinear of weights too.")
-@click.option("--keep-node", metavar="NAME", multiple=True, help="A node that no rule may take away or change. Repeatable.")
+@click.option(
+    "--keep-node", metavar="NAME", multiple=True, help="A node that no rule may take away or change. Repeatable."
+)
 @click.option(
     "--ir3-initializers-are-constants/--ir3-initializers-are-inputs", default=True, show_default=True,
     help="In a model of IR version 3, which lists all initializers as inputs, take them for weights.",
 )  # fmt: skip
-@click.option("--feeds", metavar="DIR", type=EXISTING, help="Your own inputs (.npz, .npy), verified besides generated ones.")
+@click.option(
+    "--feeds", metavar="DIR", type=EXISTING, help="Your own inputs (.npz, .npy), verified besides generated ones."
+)
 @click.option("--seed", default=0, show_default=True, help="The seed of the generated inputs.")
-@click.option("--json", "json_file", metavar="FILE", type=EXISTING, help="Write the report as JSON; `-` is the standard output.")
+@click.option(
+    "--json", "json_file", metavar="FILE", type=EXISTING, help="Write the report as JSON; `-` is the standard output."
+)
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 @click.option("-v", "--verbose", is_flag=True, help="Print all operators, all nodes and each rewrite.")
 def optimize(
     model: Path, output: Path | None, force: bool, no_verify: bool, rules: Sequence[str], json_file: Path | None,
     quiet: bool, verbose: bool, **options: Any,
 ) -> None:  # fmt: skip
-    """Optimizes the model IN.onnx, verifies the result and writes it.
+    r"""Optimizes the model IN.onnx, verifies the result and writes it.
 
     \b
     Examples:
@@ -182,13 +190,15 @@ def _write_json(content: dict[str, Any], json_file: Path | None) -> None:
 @click.option("--exact", is_flag=True, help="Compare floats bit for bit, not by tolerance.")
 @click.option("--feeds", metavar="DIR", type=EXISTING, help="Your own inputs (.npz, .npy), besides the generated ones.")
 @click.option("--seed", default=0, show_default=True, help="The seed of the generated inputs.")
-@click.option("--json", "json_file", metavar="FILE", type=EXISTING, help="Write the result as JSON; `-` is the standard output.")
+@click.option(
+    "--json", "json_file", metavar="FILE", type=EXISTING, help="Write the result as JSON; `-` is the standard output."
+)
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 @click.option("-v", "--verbose", is_flag=True, help="Print all differences.")
 def verify(
     a: Path, b: Path, exact: bool, feeds: Path | None, seed: int, json_file: Path | None, quiet: bool, verbose: bool
 ) -> None:
-    """Runs the models A.onnx and B.onnx on the same inputs, at several bindings of their symbolic dims, and compares.
+    r"""Runs the models A.onnx and B.onnx on the same inputs, at several bindings of their symbolic dims, and compares.
 
     \b
     Example:

@@ -38,7 +38,8 @@ def check_destination(target: Path, inputs: Iterable[Path], *, force: bool, opti
         raise UsageError(f"{target} can't be written: {error}", hint=hint) from error
     if not force and not earlier_output.is_ours(target):
         raise UsageError(
-            f"{target} is there already, and it is not an earlier output", hint=f"Overwrite it with --force, or {hint[0].lower()}{hint[1:]}"
+            f"{target} is there already, and it is not an earlier output",
+            hint=f"Overwrite it with --force, or {hint[0].lower()}{hint[1:]}",
         )
 
 

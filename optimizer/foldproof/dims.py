@@ -34,7 +34,9 @@ def bind_dims(model: ir.Model, sizes: Mapping[str, int]) -> set[str]:
                 _set(value, axis, sizes[key])
     unknown = [name for name in sizes if name not in used]
     if unknown:
-        there = sorted({_key(v, k, d) for v in model.graph.inputs for k, d in enumerate(v.shape or ())} - {""} - set(sizes))
+        there = sorted(
+            {_key(v, k, d) for v in model.graph.inputs for k, d in enumerate(v.shape or ())} - {""} - set(sizes)
+        )
         raise UsageError(
             f"no graph input has the dim {unknown[0]!r}",
             hint=f"There are: {', '.join(there)}" if there else "All dims of the inputs are integers",

@@ -19,7 +19,9 @@ class FoldproofError(Exception):
 
     exit_status = 5
 
-    def __init__(self, reason: str, *, node: str | None = None, operator: str | None = None, hint: str | None = None) -> None:
+    def __init__(
+        self, reason: str, *, node: str | None = None, operator: str | None = None, hint: str | None = None
+    ) -> None:
         self.reason = reason
         self.node = node
         self.operator = operator
@@ -28,7 +30,9 @@ class FoldproofError(Exception):
 
     def __str__(self) -> str:
         where = " ".join(
-            part for part in (f"node {self.node!r}" if self.node else "", f"({self.operator})" if self.operator else "") if part
+            part
+            for part in (f"node {self.node!r}" if self.node else "", f"({self.operator})" if self.operator else "")
+            if part
         )
         text = f"{where}: {self.reason}" if where else self.reason
         return f"{text}. {self.hint}." if self.hint else text
@@ -79,7 +83,7 @@ class UnverifiedError(FoldproofError):
 
 
 class RuleError(FoldproofError):
-    """A rule, transfer function or kernel failed at a node: a fault of Foldproof or of a rule pack, not of the model."""
+    """A rule failed at a node: a fault of Foldproof or of a rule pack, not of the model."""
 
 
 class UnverifiedWarning(UserWarning):

@@ -23,8 +23,8 @@ class Options:
         level: 1 folds shapes and cleans up, 2 applies all rules but those of level 3, which may make the file grow.
         exact: Apply only rules that keep each bit of the outputs.
         keep_node: The names of nodes that no rule may take away or change.
-        max_growth: By how many percent of its tensors' bytes folding may let the model grow. None stands for 1 % or 64 KiB,
-            whichever is more, and at level 3 for 10 % or 1 MiB.
+        max_growth: By how many percent of its tensors' bytes folding may let the model grow. None stands for 1 % or
+            64 KiB, whichever is more, and at level 3 for 10 % or 1 MiB.
         fold_quantized_weights: Fold QuantizeLinear and DequantizeLinear of weights too, which stay by default.
         ir3_initializers_are_constants: Take the initializers of a model of IR version 3 for weights, although that
             version lists each of them as an input.
@@ -63,7 +63,9 @@ class Options:
             raise UsageError(f"there is no optimization level {self.level!r}", hint="Give 1, 2 or 3")
         is_number = isinstance(self.max_growth, (int, float)) and not isinstance(self.max_growth, bool)
         if self.max_growth is not None and not (is_number and self.max_growth >= 0):
-            raise UsageError(f"the model can't be let grow by {self.max_growth} %", hint="Give a percentage of at least 0")
+            raise UsageError(
+                f"the model can't be let grow by {self.max_growth} %", hint="Give a percentage of at least 0"
+            )
         if self.feeds is not None:
             object.__setattr__(self, "feeds", Path(self.feeds))
 

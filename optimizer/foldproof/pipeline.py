@@ -15,7 +15,7 @@ import onnx_ir as ir
 
 from foldproof import earlier_output, model_file
 from foldproof.destinations import check_destination
-from foldproof.errors import UnverifiedError, UnverifiedWarning, UsageError
+from foldproof.errors import UnverifiedError, UnverifiedWarning, UsageError, VerificationError
 from foldproof.model_file import Source
 from foldproof.options import Options
 from foldproof.reporting.report import Report
@@ -115,12 +115,23 @@ class Optimizer:
             return run.report(output=target)
 
     def _verified(self, load: Callable[[], Source], target: Path | None = None, *, force: bool = False) -> Run:
-        """A run that is optimized, staged if it has a target, and verified; by exact rules alone if nothing can run it."""
-        run = self._attempt(load, target, force, self.rules)
+        """A run that is optimized, staged if it has a target, and verified.
+
+        Where nothing can run the model, or where tolerant rules moved a float further than verification admits, exact
+        rules alone are applied.
+        """
+        exact = [rule for rule in self.rules if rule.exact]
+        try:
+            run = self._attempt(load, target, force, self.rules)
+        except VerificationError as error:
+            if not _is_rounding(error):
+                raise
+            run = self._attempt(load, target, force, exact)
+            run.warnings.append(f"tolerant rules were left out, since with them {error.reason}")
+            return run
         if run.verdict == "unverified" and not run.is_exact:
-            with run:
-                pass
-            run = self._attempt(load, target, force, [rule for rule in self.rules if rule.exact])
+            run.close()
+            run = self._attempt(load, target, force, exact)
         return run
 
     def _attempt(self, load: Callable[[], Source], target: Path | None, force: bool, rules: Sequence[Rule]) -> Run:
@@ -137,7 +148,7 @@ class Optimizer:
                     check_destination(path, inputs, force=force)
             run.verify()
         except BaseException:
-            run.__exit__()
+            run.close()
             raise
         return run
 
@@ -201,6 +212,15 @@ def verify(
     """
     options = Options(seed=seed, feeds=None if feeds is None else Path(feeds))
     return compare(_runnable(a), _runnable(b), exact=exact, seed=options.seed, feeds=options.feeds)
+
+
+def _is_rounding(error: VerificationError) -> bool:
+    """Whether tolerant rules were at work, and nothing differs but floats."""
+    report, verification = error.report, error.verification
+    if not isinstance(report, Report) or not isinstance(verification, Verification):
+        return False
+    floats = all(each.kind == "value" and isinstance(each.original, float) for each in verification.differences)
+    return floats and not all(entry.exact for entry in report.ledger)
 
 
 def _options(options: dict[str, Any]) -> Options:

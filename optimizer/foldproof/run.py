@@ -40,6 +40,7 @@ class Run:
         source: The model; after `rewrite`, the optimized one.
         verdict: How verification ended.
         why_unverified: Why nothing could run the model.
+        warnings: What the person should know.
     """
 
     def __init__(self, options: Options, rules: Sequence[Rule], source: Source, seconds: float) -> None:
@@ -54,11 +55,16 @@ class Run:
         self.source = source
         self.verdict: Verdict = "not asked"
         self.why_unverified = ""
+        self.warnings: list[str] = []
 
     def __enter__(self) -> Run:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Removes what was written under temporary names and not committed."""
         self._temporary.close()
 
     @contextlib.contextmanager
@@ -218,7 +224,7 @@ class Run:
             verification=self._verification,
             seconds=self._seconds,
             contradictions=self._contradictions,
-            warnings=tuple(self._warnings()),
+            warnings=(*self.warnings, *self._warnings()),
         )
 
     def _warnings(self) -> Iterator[str]:

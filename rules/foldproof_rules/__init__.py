@@ -13,6 +13,6 @@ from foldproof.rewriting import Rule
 
 
 def rules() -> Sequence[Rule]:
-    """All rules of the pack, the modules in alphabetical order and their rules in the order in which they stand there."""
+    """All rules of the pack: the modules in alphabetical order, their rules in the order in which they stand."""
     modules = [importlib.import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)]
     return [each for module in modules for each in vars(module).values() if isinstance(each, Rule)]

@@ -143,8 +143,10 @@ def _either(bounds: _Bounds) -> Number:
 
 
 def _is_alike(a: _Bounds, b: _Bounds) -> bool:
-    return (a.low is None) == (b.low is None) and (a.high is None) == (b.high is None) and bool(
-        (a.low is None or a.low == b.low) and (a.high is None or a.high == b.high)
+    return (
+        (a.low is None) == (b.low is None)
+        and (a.high is None) == (b.high is None)
+        and bool((a.low is None or a.low == b.low) and (a.high is None or a.high == b.high))
     )
 
 

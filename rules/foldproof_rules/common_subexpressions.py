@@ -12,8 +12,8 @@ from foldproof.rewriting import ANY, Forward, Outcome, initializer_rule, rule
 def same_computation(node: ir.Node, facts: Facts) -> Outcome:
     """f(x, ...) = f(x, ...), so one of two equal nodes is enough.
 
-    Small constants are compared by their bits. Random and unknown operators are never merged. A node in a body is merged
-    with an equal one in the graphs around it.
+    Small constants are compared by their bits. Random and unknown operators are never merged. A node in a body is
+    merged with an equal one in the graphs around it.
     """
     other = facts.equivalents.earlier_node(node)
     return None if other is None else Forward(*other.outputs)

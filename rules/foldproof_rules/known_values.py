@@ -18,8 +18,8 @@ MAX_ELEMENTS = 64
 def known_elements(node: ir.Node, facts: Facts) -> Outcome:
     """f(x, ...) = c, where each element of the result is proven: shape arithmetic, also in a dynamic model.
 
-    The elements are exact numbers, rounded as the type of the result does. Where one is NaN, infinite or -0.0 nothing is
-    known of it, and the node stays.
+    The elements are exact numbers, rounded as the type of the result does. Where one is NaN, infinite or -0.0 nothing
+    is known of it, and the node stays.
     """
     if not node.inputs or facts.is_opaque(node):
         return None

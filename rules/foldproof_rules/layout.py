@@ -216,4 +216,3 @@ def _joined(node: ir.Node, facts: Facts) -> Outcome:
     sources = {value: maker.inputs[0] for value, maker in zip(values, makers, strict=True) if maker is not None}
     inputs = [value if value is None else sources.get(value, value) for value in node.inputs]
     return Replace(lambda op: op.Transpose(op.node(node.op_type, *inputs, **attributes), perm=perm))
-

@@ -236,5 +236,3 @@ def measured_axes(node: ir.Node, facts: Facts) -> list[int] | None:
 def shape_of(op: Builder, x: ir.Value | None, axes: Sequence[int]) -> Any:
     """Shape of opset 15 and later, of axes that follow on each other."""
     return op.Shape(x, **({"start": axes[0]} if axes[0] else {}), end=axes[-1] + 1)
-
-

@@ -133,9 +133,13 @@ def _make_older(model: onnx.ModelProto, rng: np.random.Generator) -> None:
     (node,) = model.graph.node
     older = model.opset_import[0]
     current = older.version
-    since = sorted({
-        schema.since_version for schema in _schemas() if schema.name == node.op_type and schema.since_version < current
-    })
+    since = sorted(
+        {
+            schema.since_version
+            for schema in _schemas()
+            if schema.name == node.op_type and schema.since_version < current
+        }
+    )
     if not since:
         return
     older.version = int(rng.choice(since))
@@ -159,9 +163,7 @@ def _forget_shape(proto: onnx.TypeProto) -> None:
     proto.tensor_type.ClearField("shape")
 
 
-def _resized(
-    feeds: dict[str, Any], symbols: dict[tuple[str, int], str], sizes: dict[str, int]
-) -> dict[str, Any]:
+def _resized(feeds: dict[str, Any], symbols: dict[tuple[str, int], str], sizes: dict[str, int]) -> dict[str, Any]:
     """The feeds with other sizes: cut off, or repeated from the start."""
     resized = dict(feeds)
     for name, array in feeds.items():

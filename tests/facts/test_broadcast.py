@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from foldproof.facts.dim import Dim, maximum, minimum
-from foldproof.facts.transfer._broadcast import broadcast, broadcast_dim
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from foldproof.facts.dim import Dim, maximum, minimum
+from foldproof.facts.transfer._broadcast import broadcast, broadcast_dim
 from tests.facts.inferring import assert_sound_at, infer
 
 N, M = Dim.symbol("n"), Dim.symbol("m")

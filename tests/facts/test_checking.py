@@ -31,26 +31,36 @@ X = {"x": np.array([[1, 0, 2]], np.float32)}
 NEG = "g (float[N,3] x) => (float[a,b] y) { y = Neg (x) }"
 
 
-@pytest.mark.parametrize("claimed", [
-    tensor_fact(F, (N, 3)), tensor_fact(None, (1, 3)), tensor_fact(F), Fact(), tensor_fact(F, (N, 3), [-1, None, -2]),
-    tensor_fact(F, (2 * N - 1, 3 * N)),
-])
+@pytest.mark.parametrize(
+    "claimed",
+    [
+        tensor_fact(F, (N, 3)),
+        tensor_fact(None, (1, 3)),
+        tensor_fact(F),
+        Fact(),
+        tensor_fact(F, (N, 3), [-1, None, -2]),
+        tensor_fact(F, (2 * N - 1, 3 * N)),
+    ],
+)
 def test_the_truth_is_not_contradicted(monkeypatch, claimed):
     assert lie(monkeypatch, NEG, {"y": claimed}, X) == []
 
 
-@pytest.mark.parametrize("claimed", [
-    tensor_fact(ir.DataType.DOUBLE, (N, 3)),
-    tensor_fact(F, (N, 3, 1)),
-    tensor_fact(F, (N, 4)),
-    tensor_fact(F, (N + 1, 3)),
-    tensor_fact(F, (3, N)),
-    tensor_fact(F, (N, 3), [-1, None, -3]),
-    tensor_fact(F, (N, 3), [N, None, None]),
-    tensor_fact(F, (N, 3), [None, 0, None]),  # it is -0.0, which is no exact number
-    tensor_fact(F, (N, 3), [-1, None]),
-    Fact(kind=Kind.SEQUENCE, item=tensor_fact(F)),
-])
+@pytest.mark.parametrize(
+    "claimed",
+    [
+        tensor_fact(ir.DataType.DOUBLE, (N, 3)),
+        tensor_fact(F, (N, 3, 1)),
+        tensor_fact(F, (N, 4)),
+        tensor_fact(F, (N + 1, 3)),
+        tensor_fact(F, (3, N)),
+        tensor_fact(F, (N, 3), [-1, None, -3]),
+        tensor_fact(F, (N, 3), [N, None, None]),
+        tensor_fact(F, (N, 3), [None, 0, None]),  # it is -0.0, which is no exact number
+        tensor_fact(F, (N, 3), [-1, None]),
+        Fact(kind=Kind.SEQUENCE, item=tensor_fact(F)),
+    ],
+)
 def test_a_lie_is_seen(monkeypatch, claimed):
     (fault,) = lie(monkeypatch, NEG, {"y": claimed}, X)[:1]
     assert "y (Neg#0)" in fault
@@ -84,14 +94,17 @@ def test_an_expression_whose_symbol_is_learnt_later_is_compared_too(monkeypatch)
 SEQUENCE = "g (float[N,3] x) => (seq(float) y) { z = Concat <axis = 0> (x, x) y = SequenceConstruct (x, z) }"
 
 
-@pytest.mark.parametrize(("claimed", "faults"), [
-    (Fact(kind=Kind.SEQUENCE, item=tensor_fact(F)), 0),
-    (Fact(kind=Kind.SEQUENCE, items=(tensor_fact(F, (N, 3)), tensor_fact(F, (2 * N, 3)))), 0),
-    (Fact(kind=Kind.SEQUENCE, item=tensor_fact(F, (N, 3))), 1),
-    (Fact(kind=Kind.SEQUENCE, items=(tensor_fact(F, (N, 3)),)), 1),
-    (Fact(kind=Kind.SEQUENCE, items=(tensor_fact(F, (2 * N, 3)), tensor_fact(F, (2 * N, 3)))), 1),
-    (tensor_fact(F, (N, 3)), 1),
-])
+@pytest.mark.parametrize(
+    ("claimed", "faults"),
+    [
+        (Fact(kind=Kind.SEQUENCE, item=tensor_fact(F)), 0),
+        (Fact(kind=Kind.SEQUENCE, items=(tensor_fact(F, (N, 3)), tensor_fact(F, (2 * N, 3)))), 0),
+        (Fact(kind=Kind.SEQUENCE, item=tensor_fact(F, (N, 3))), 1),
+        (Fact(kind=Kind.SEQUENCE, items=(tensor_fact(F, (N, 3)),)), 1),
+        (Fact(kind=Kind.SEQUENCE, items=(tensor_fact(F, (2 * N, 3)), tensor_fact(F, (2 * N, 3)))), 1),
+        (tensor_fact(F, (N, 3)), 1),
+    ],
+)
 def test_items_are_compared(monkeypatch, claimed, faults):
     assert len(lie(monkeypatch, SEQUENCE, {"y": claimed}, X)) == faults
 
@@ -103,14 +116,17 @@ def test_whether_an_optional_is_empty_is_compared(monkeypatch, items, faults):
     assert len(lie(monkeypatch, body, {"o": claimed, "y": Fact()}, X)) == faults
 
 
-@pytest.mark.parametrize(("text", "dtype"), [
-    ("y = Cast <to = 16> (x)", ir.DataType.BFLOAT16),
-    ("y = Cast <to = 17> (x)", ir.DataType.FLOAT8E4M3FN),
-    ("y = Cast <to = 10> (x)", ir.DataType.FLOAT16),
-    ("y = Cast <to = 8> (x)", ir.DataType.STRING),
-    ("y = Cast <to = 9> (x)", ir.DataType.BOOL),
-    ("y = Cast <to = 2> (x)", ir.DataType.UINT8),
-])
+@pytest.mark.parametrize(
+    ("text", "dtype"),
+    [
+        ("y = Cast <to = 16> (x)", ir.DataType.BFLOAT16),
+        ("y = Cast <to = 17> (x)", ir.DataType.FLOAT8E4M3FN),
+        ("y = Cast <to = 10> (x)", ir.DataType.FLOAT16),
+        ("y = Cast <to = 8> (x)", ir.DataType.STRING),
+        ("y = Cast <to = 9> (x)", ir.DataType.BOOL),
+        ("y = Cast <to = 2> (x)", ir.DataType.UINT8),
+    ],
+)
 def test_types_that_numpy_lacks_are_told_apart(monkeypatch, text, dtype):
     body = f"g (float[N,3] x) => ({dtype.name.lower()}[a,b] y) {{ {text} }}"
     assert lie(monkeypatch, body, {"y": Fact(dtype=dtype)}, X) == []

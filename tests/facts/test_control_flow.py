@@ -91,10 +91,13 @@ def test_if_keeps_the_elements_on_which_branches_agree():
 
 @pytest.mark.parametrize(("value", "shape"), [(1, (N, 3)), (0, (2 * N, 3))])
 def test_if_of_a_proven_condition_is_the_taken_branch(value, shape):
-    text = BRANCHES.replace("bool c, ", "").replace("y = If (c)", f"""
+    text = BRANCHES.replace("bool c, ", "").replace(
+        "y = If (c)",
+        f"""
         d = Constant <value_int = 1> () e = Constant <value_int = {value}> ()
         c = Equal (d, e)
-        y = If (c)""")
+        y = If (c)""",
+    )
     proto = parse(text.replace("THEN", "Neg (x)").replace("ELSE", "Concat <axis = 0> (x, x)"))
     assert fact(proto, "y").shape == shape
     assert_sound(proto, {"x": floats(4, 3)})
@@ -130,8 +133,11 @@ def test_scan_keeps_states_and_stacks_outputs():
 
 
 def test_scan_takes_and_puts_slices_along_its_axes():
-    proto = parse(SCAN.replace("[N,K] x", "[K,N] x").replace(
-        "ATTRIBUTES", ", scan_input_axes = [-1], scan_output_axes = [-1], scan_input_directions = [1]"))
+    proto = parse(
+        SCAN.replace("[N,K] x", "[K,N] x").replace(
+            "ATTRIBUTES", ", scan_input_axes = [-1], scan_output_axes = [-1], scan_input_directions = [1]"
+        )
+    )
     assert fact(proto, "y").shape == (Dim.symbol("K"), N)
     assert_sound(proto, {"x": floats(2, 3), "s": floats(2)})
 
@@ -147,12 +153,15 @@ def test_scan_does_not_let_a_symbol_of_its_body_out():
 
 
 def test_scan_8_has_a_batch_dim_that_its_body_does_not_see():
-    proto = parse("""g (float[B,N,K] x, float[B,K] s) => (float[B,p] f, float[B,q,r] y) {
+    proto = parse(
+        """g (float[B,N,K] x, float[B,K] s) => (float[B,p] f, float[B,q,r] y) {
         f, y = Scan <num_scan_inputs = 1, body = b (float[k] s_in, float[k] e) => (float[k] s_out, float[k] o) {
             s_out = Add (s_in, e)
             o = Neg (s_out)
         }> (, s, x)
-    }""", opset=8)
+    }""",
+        opset=8,
+    )
     batch, k = Dim.symbol("B"), Dim.symbol("K")
     assert fact(proto, "f").shape == (batch, k)
     assert fact(proto, "y").shape == (batch, N, k)

@@ -12,6 +12,9 @@ import threading
 from math import prod
 
 import pytest
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+
 from foldproof.facts import dim as dim_module
 from foldproof.facts.dim import (
     Dim,
@@ -30,8 +33,6 @@ from foldproof.facts.dim import (
     product,
     upper_bound,
 )
-from hypothesis import assume, example, given, settings
-from hypothesis import strategies as st
 
 batch, h, m, n, seq = (Dim.symbol(name) for name in ("batch", "h", "m", "n", "seq"))
 
@@ -430,9 +431,7 @@ def test_equal_expressions_are_one_object():
     assert n != 1
 
 
-@pytest.mark.parametrize(
-    "expression", [n, 2 * n * m + 1, minimum(n // 2, m % 3) * h, Dim.symbol("n", 4) // m]
-)
+@pytest.mark.parametrize("expression", [n, 2 * n * m + 1, minimum(n // 2, m % 3) * h, Dim.symbol("n", 4) // m])
 def test_copies_are_the_same_object(expression):
     assert copy.copy(expression) is expression
     assert copy.deepcopy([expression])[0] is expression
@@ -488,9 +487,7 @@ def test_the_order_does_not_depend_on_hashes():
     texts = set()
     for seed in "0", "1", "2", "3":
         environment = {"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(filter(None, sys.path))}
-        run = subprocess.run(
-            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
-        )
+        run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
         texts.add(run.stdout)
     assert len(texts) == 1
 

@@ -8,13 +8,14 @@ from fractions import Fraction
 import numpy as np
 import onnx_ir as ir
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
 from foldproof.facts.dim import Dim, maximum, minimum
 from foldproof.facts.fact import exact
 from foldproof.facts.transfer import _arithmetic as arithmetic
 from foldproof.facts.transfer import _comparisons as compare
 from foldproof.facts.transfer._elements import INTEGER_RANGES, cast_element, fits, stored
-from hypothesis import assume, given
-from hypothesis import strategies as st
 
 DataType = ir.DataType
 N, M = Dim.symbol("n"), Dim.symbol("m")

@@ -45,7 +45,10 @@ def test_an_initializer_is_a_constant_unless_it_may_be_overridden() -> None:
 
 
 def test_a_claim_is_used_only_where_nothing_can_be_inferred() -> None:
-    facts, values = facts_of('g (float[N] x) => (float[N] y) <float[2] a, float[5] b> { a = acme.F(x) b = Relu(x) y = Add(a, b) }', imports='"acme": 1')
+    facts, values = facts_of(
+        "g (float[N] x) => (float[N] y) <float[2] a, float[5] b> { a = acme.F(x) b = Relu(x) y = Add(a, b) }",
+        imports='"acme": 1',
+    )
     assert facts.of(values["a"]).shape == (2,)
     assert facts.of(values["a"]).basis is Basis.CLAIM
     assert facts.of(values["b"]).shape == (Dim.symbol("N"),)
@@ -123,7 +126,9 @@ def test_agree_keeps_what_both_say_and_meet_all_that_either_says() -> None:
     b = tensor_fact(ir.DataType.INT64, (2,), [1, 3])
     assert agree(a, b).elements == (1, None)
     assert agree(a, tensor_fact(ir.DataType.INT64, (3,))).shape is None
-    assert meet(tensor_fact(None, (Dim.symbol("N"),)), tensor_fact(ir.DataType.FLOAT, (2,))) == tensor_fact(ir.DataType.FLOAT, (2,))
+    assert meet(tensor_fact(None, (Dim.symbol("N"),)), tensor_fact(ir.DataType.FLOAT, (2,))) == tensor_fact(
+        ir.DataType.FLOAT, (2,)
+    )
 
 
 @pytest.mark.parametrize(
@@ -136,12 +141,21 @@ def test_agree_keeps_what_both_say_and_meet_all_that_either_says() -> None:
         ("y = Dropout(x, r, t)", False),
         ("y = Dropout(x, r, f)", True),
         ("y = acme.F(x)", False),
-        ("y = If (t) <then_branch = a () => (float[N] p) { p = Relu(x) }, else_branch = b () => (float[N] q) { q = Exp(x) }>", True),
-        ("y = If (t) <then_branch = a () => (float[N] p) { p = Relu(x) }, else_branch = b () => (float[N] q) { q = RandomNormalLike(x) }>", False),
+        (
+            "y = If (t) <then_branch = a () => (float[N] p) { p = Relu(x) }, else_branch = b () => (float[N] q) { q = Exp(x) }>",
+            True,
+        ),
+        (
+            "y = If (t) <then_branch = a () => (float[N] p) { p = Relu(x) }, else_branch = b () => (float[N] q) { q = RandomNormalLike(x) }>",
+            False,
+        ),
     ],
 )
 def test_determinism(body: str, deterministic: bool) -> None:
     model = ir.from_proto(
-        parse(f"g (float[N] x) => (float[N] y) <bool t = {{1}}, bool f = {{0}}, float r = {{0.5}}> {{ {body} }}", imports='"acme": 1')
+        parse(
+            f"g (float[N] x) => (float[N] y) <bool t = {{1}}, bool f = {{0}}, float r = {{0.5}}> {{ {body} }}",
+            imports='"acme": 1',
+        )
     )
     assert Facts(model).is_deterministic(model.graph[0]) is deterministic

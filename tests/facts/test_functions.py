@@ -25,7 +25,8 @@ def test_two_calls_have_different_facts():
     check(
         "g (float[N,3] x, float[2,2] z) => (int64 s, int64 t) { s = local.count (x) t = local.count (z) }",
         function("count (a) => (c) { c = Size (a) }"),
-        {"N": 0}, {"N": 4},
+        {"N": 0},
+        {"N": 4},
         expected={"s": "int64[] = [3*N]", "t": "int64[] = [4]"},
     )
 
@@ -35,7 +36,8 @@ def test_a_call_gives_its_attributes():
         "g (float[N,3] x) => (float[a,b] y, float[c,d] z) {"
         " y = local.flat <where = 0> (x) z = local.flat <where = 2> (x) }",
         function("flat <where> (a) => (b) { b = Flatten <axis: int = @where> (a) }"),
-        {"N": 1}, {"N": 4},
+        {"N": 1},
+        {"N": 4},
         expected={"y": "float[1, 3*N]", "z": "float[3*N, 1]"},
     )
 
@@ -53,8 +55,8 @@ def test_a_constant_may_be_an_attribute_of_the_call():
 def test_attributes_reach_the_inference_of_an_operators_schema():
     # OneHotEncoder has no transfer function: its schema says that there is a dim for the categories.
     body = "g (int64[N] x) => (float[a,b] y) { y = local.encode <cats = [1, 2, 5]> (x) }"
-    functions = '''<domain: "local", opset_import: ["ai.onnx.ml": 3]>
-        encode <cats> (a) => (b) { b = ai.onnx.ml.OneHotEncoder <cats_int64s: ints = @cats> (a) }'''
+    functions = """<domain: "local", opset_import: ["ai.onnx.ml": 3]>
+        encode <cats> (a) => (b) { b = ai.onnx.ml.OneHotEncoder <cats_int64s: ints = @cats> (a) }"""
     found = infer(body, imports=f'{IMPORTS}, "ai.onnx.ml": 3', functions=functions)
     assert found["y"] == "float[N, 3]"
 
@@ -63,7 +65,8 @@ def test_an_attribute_that_is_left_out_has_its_default():
     check(
         "g (float[N,3] x) => (float[a,b] y, float[c,d] z) { y = local.flat (x) z = local.flat <where = 2> (x) }",
         function("flat <where: int = 0> (a) => (b) { b = Flatten <axis: int = @where> (a) }"),
-        {"N": 1}, {"N": 4},
+        {"N": 1},
+        {"N": 4},
         expected={"y": "float[1, 3*N]", "z": "float[3*N, 1]"},
     )
 
@@ -72,7 +75,8 @@ def test_an_attribute_without_default_that_is_left_out_is_left_out_within():
     check(
         "g (float[N,3] x) => (float[a,b] y) { y = local.flat (x) }",
         function("flat <where> (a) => (b) { b = Flatten <axis: int = @where> (a) }"),
-        {"N": 1}, {"N": 4},
+        {"N": 1},
+        {"N": 4},
         expected={"y": "float[N, 3]"},  # Flatten's own default is 1
     )
 
@@ -82,7 +86,8 @@ def test_attributes_go_through_nested_calls():
         "g (float[N,3] x) => (float[a,b] y) { y = local.outer <w = 0> (x) }",
         function("outer <w> (a) => (b) { c = Neg (a) b = local.flat <where: int = @w> (c) }")
         + function("flat <where> (a) => (b) { b = Flatten <axis: int = @where> (a) }"),
-        {"N": 1}, {"N": 4},
+        {"N": 1},
+        {"N": 4},
         expected={"y": "float[1, 3*N]"},
     )
 
@@ -91,7 +96,8 @@ def test_elements_go_through_calls():
     check(
         "g (float[N,3] x) => (int64[2] y) { s = Shape (x) y = local.twice (s) }",
         function("twice (a) => (b) { b = Add (a, a) }"),
-        {"N": 1}, {"N": 4},
+        {"N": 1},
+        {"N": 4},
         expected={"y": "int64[2] = [2*N, 6]"},
     )
 
@@ -124,7 +130,8 @@ def test_a_function_named_as_an_operator_is_not_that_operator():
     check(
         "g (float[N,3] x) => (int64[a] y, int64 s) { y = local.Size (x) s = Size (x) }",
         function("Size (a) => (b) { b = Shape (a) }"),
-        {"N": 1}, {"N": 4},
+        {"N": 1},
+        {"N": 4},
         expected={"y": "int64[2] = [N, 3]", "s": "int64[] = [3*N]"},
     )
 

@@ -26,8 +26,17 @@ LOOP = """g (INPUTS) => (float[p,q] y, float[r,s,t] z) {
 }"""
 
 
-def loop(*, inputs="int64 m, bool c, float[N,3] x", trips="m", go="c", before="", next_="Identity (carried)",
-         each="Neg (carried)", scan="float[e,f]", opset=21) -> onnx.ModelProto:
+def loop(
+    *,
+    inputs="int64 m, bool c, float[N,3] x",
+    trips="m",
+    go="c",
+    before="",
+    next_="Identity (carried)",
+    each="Neg (carried)",
+    scan="float[e,f]",
+    opset=21,
+) -> onnx.ModelProto:
     text = LOOP.replace("INPUTS", inputs).replace("TRIPS", trips).replace("GO,", f"{go},").replace("BEFORE", before)
     return parse(text.replace("NEXT", next_).replace("EACH", each).replace("SCAN", scan), opset=opset)
 
@@ -167,16 +176,27 @@ def test_what_is_stacked_has_the_declared_dims_where_there_may_be_no_iteration()
 @pytest.mark.parametrize(("trips", "go"), [("0", "1"), ("-2", "1"), ("3", "0")])
 def test_a_loop_that_never_runs_gives_what_it_was_given(trips, go):
     proto = loop(
-        inputs="float[N,3] x", before=f"k = Constant <value_int = {trips}> () t = Constant <value = bool {{{go}}}> ()",
-        trips="k", go="t", next_="Concat <axis = 0> (carried, x)", each="Neg (x)")
+        inputs="float[N,3] x",
+        before=f"k = Constant <value_int = {trips}> () t = Constant <value = bool {{{go}}}> ()",
+        trips="k",
+        go="t",
+        next_="Concat <axis = 0> (carried, x)",
+        each="Neg (x)",
+    )
     assert fact(proto, "y").shape == (N, 3)
     assert fact(proto, "z").shape[0] == 0
     check(proto)
 
 
 def test_a_loop_that_runs_for_sure_gives_what_the_body_gives():
-    proto = loop(inputs="float[N,3] x", before="k = Constant <value_int = 2> ()", trips="k", go="",
-                 next_="Concat <axis = 0> (x, x)", each="Neg (x)")
+    proto = loop(
+        inputs="float[N,3] x",
+        before="k = Constant <value_int = 2> ()",
+        trips="k",
+        go="",
+        next_="Concat <axis = 0> (x, x)",
+        each="Neg (x)",
+    )
     assert fact(proto, "y").shape == (2 * N, 3)
     # onnxruntime refuses carried dims that don't stay what its own inference says, so there is nothing to compare.
 
@@ -190,10 +210,20 @@ def test_symbols_of_the_body_do_not_get_out():
             go = Identity (go_in)  each = NonZero (v)  v2 = NonZero (x)
         }>
     }""")
-    inside = {symbol for name in ("v2", "each", "v") for dim in fact(proto, name).shape if isinstance(dim, Dim)
-              for symbol in dim.symbols} - fact(proto, "w").shape[1].symbols
-    outside = {symbol for name in ("y", "z") for dim in fact(proto, name).shape if isinstance(dim, Dim)
-               for symbol in dim.symbols}
+    inside = {
+        symbol
+        for name in ("v2", "each", "v")
+        for dim in fact(proto, name).shape
+        if isinstance(dim, Dim)
+        for symbol in dim.symbols
+    } - fact(proto, "w").shape[1].symbols
+    outside = {
+        symbol
+        for name in ("y", "z")
+        for dim in fact(proto, name).shape
+        if isinstance(dim, Dim)
+        for symbol in dim.symbols
+    }
     assert inside
     assert inside.isdisjoint(outside)
 
@@ -244,8 +274,10 @@ def test_an_iteration_number_declared_as_a_vector_is_one():
 
 def test_nested_loops_are_proven_at_any_depth():
     depth = 8
-    text = "y{d} = Loop (m, , v{d}) <body = b{d} (int64 i{d}, bool g{d}, float[a,b] v{n})" \
+    text = (
+        "y{d} = Loop (m, , v{d}) <body = b{d} (int64 i{d}, bool g{d}, float[a,b] v{n})"
         " => (bool h{d}, float[e,f] w{d}) {{ h{d} = Identity (g{d}) INNER }}>"
+    )
     body = f"w{depth - 1} = Neg (v{depth})"
     for d in reversed(range(depth)):
         inner = body if d == depth - 1 else f"{body} w{d} = Identity (y{d + 1})"
@@ -283,10 +315,13 @@ def test_items_of_other_dims_leave_the_item_open():
     assert_sound(proto, {"m": np.array(2), "x": floats(2, 3)})
 
 
-@pytest.mark.parametrize("text", [
-    "y = Loop (m) <body = b (int64 i) => (bool go) { go = Cast <to = 9> (i) }>",
-    "y = Loop (m, , x) <body = b (int64 i, bool g) => (bool go) { go = Identity (g) }>",
-    "y = Loop (m)",
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "y = Loop (m) <body = b (int64 i) => (bool go) { go = Cast <to = 9> (i) }>",
+        "y = Loop (m, , x) <body = b (int64 i, bool g) => (bool go) { go = Identity (g) }>",
+        "y = Loop (m)",
+    ],
+)
 def test_an_invalid_loop_proves_nothing_and_raises_nothing(text):
     assert fact(parse(f"g (int64 m, float[N,3] x) => (float[p] y) {{ {text} }}"), "y").shape is None

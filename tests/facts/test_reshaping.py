@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+
 from foldproof.facts.dim import Dim
 from foldproof.facts.transfer.reshaping import reshaped
-
 from tests.facts.inferring import assert_sound_at, infer
 
 N, M = Dim.symbol("n"), Dim.symbol("m")

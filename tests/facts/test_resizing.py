@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+
 from foldproof.facts.dim import Dim
 from foldproof.facts.transfer.resizing import scaled
-
 from tests.facts.inferring import assert_sound_at, infer
 
 SIZES = [{"h": 1, "w": 2}, {"h": 3, "w": 3}, {"h": 6, "w": 7}]

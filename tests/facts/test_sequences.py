@@ -27,44 +27,71 @@ def graph(nodes: str, result: str = "seq(float) y", inputs: str = "float[N,3] x,
     return f"g ({inputs}) => ({result}) {{ {nodes} }}"
 
 
-@pytest.mark.parametrize(("nodes", "items", "item"), [
-    ("y = SequenceConstruct (x, z)", ["float[N, 3]", "float[2, 3]"], "float[...]"),
-    ("y = SequenceConstruct (x, x)", ["float[N, 3]", "float[N, 3]"], "float[N, 3]"),
-    ("y = SequenceEmpty ()", [], "float[...]"),
-    ("e = SequenceEmpty () y = SequenceInsert (e, x)", ["float[N, 3]"], "float[N, 3]"),
-    ("e = SequenceConstruct (x, x) y = SequenceInsert (e, z)",
-     ["float[N, 3]", "float[N, 3]", "float[2, 3]"], "float[...]"),
-    ("k = Constant <value_int = 0> () e = SequenceConstruct (x, x) y = SequenceInsert (e, z, k)",
-     ["float[2, 3]", "float[N, 3]", "float[N, 3]"], "float[...]"),
-    ("k = Constant <value_int = -1> () e = SequenceConstruct (x, x) y = SequenceInsert (e, z, k)",
-     ["float[N, 3]", "float[2, 3]", "float[N, 3]"], "float[...]"),
-    ("k = Constant <value_int = -2> () e = SequenceConstruct (x, x) y = SequenceInsert (e, z, k)",
-     ["float[2, 3]", "float[N, 3]", "float[N, 3]"], "float[...]"),
-    ("e = SequenceConstruct (x, z) y = SequenceErase (e)", ["float[N, 3]"], "float[N, 3]"),
-    ("k = Constant <value_int = 0> () e = SequenceConstruct (x, z) y = SequenceErase (e, k)",
-     ["float[2, 3]"], "float[2, 3]"),
-])
+@pytest.mark.parametrize(
+    ("nodes", "items", "item"),
+    [
+        ("y = SequenceConstruct (x, z)", ["float[N, 3]", "float[2, 3]"], "float[...]"),
+        ("y = SequenceConstruct (x, x)", ["float[N, 3]", "float[N, 3]"], "float[N, 3]"),
+        ("y = SequenceEmpty ()", [], "float[...]"),
+        ("e = SequenceEmpty () y = SequenceInsert (e, x)", ["float[N, 3]"], "float[N, 3]"),
+        (
+            "e = SequenceConstruct (x, x) y = SequenceInsert (e, z)",
+            ["float[N, 3]", "float[N, 3]", "float[2, 3]"],
+            "float[...]",
+        ),
+        (
+            "k = Constant <value_int = 0> () e = SequenceConstruct (x, x) y = SequenceInsert (e, z, k)",
+            ["float[2, 3]", "float[N, 3]", "float[N, 3]"],
+            "float[...]",
+        ),
+        (
+            "k = Constant <value_int = -1> () e = SequenceConstruct (x, x) y = SequenceInsert (e, z, k)",
+            ["float[N, 3]", "float[2, 3]", "float[N, 3]"],
+            "float[...]",
+        ),
+        (
+            "k = Constant <value_int = -2> () e = SequenceConstruct (x, x) y = SequenceInsert (e, z, k)",
+            ["float[2, 3]", "float[N, 3]", "float[N, 3]"],
+            "float[...]",
+        ),
+        ("e = SequenceConstruct (x, z) y = SequenceErase (e)", ["float[N, 3]"], "float[N, 3]"),
+        (
+            "k = Constant <value_int = 0> () e = SequenceConstruct (x, z) y = SequenceErase (e, k)",
+            ["float[2, 3]"],
+            "float[2, 3]",
+        ),
+    ],
+)
 def test_items_at_known_positions_are_known(nodes, items, item):
     found = infer(graph(nodes))["y"]
     assert found == f"sequence({item}) = [{', '.join(items)}]"
     check(graph(nodes))
 
 
-@pytest.mark.parametrize(("node", "found"), [
-    ("y = SequenceInsert (e, x, p)", "sequence(float[N, 3])"),
-    ("y = SequenceInsert (e, z, p)", "sequence(float[...])"),
-    ("y = SequenceErase (e, p)", "sequence(float[N, 3])"),
-    ("f = SequenceErase (e, p) y = SequenceInsert (f, x)", "sequence(float[N, 3])"),
-])
+@pytest.mark.parametrize(
+    ("node", "found"),
+    [
+        ("y = SequenceInsert (e, x, p)", "sequence(float[N, 3])"),
+        ("y = SequenceInsert (e, z, p)", "sequence(float[...])"),
+        ("y = SequenceErase (e, p)", "sequence(float[N, 3])"),
+        ("f = SequenceErase (e, p) y = SequenceInsert (f, x)", "sequence(float[N, 3])"),
+    ],
+)
 def test_at_an_unknown_position_what_all_items_share_is_known(node, found):
     text = graph(f"e = SequenceConstruct (x, x) {node}", inputs="float[N,3] x, float[2,3] z, int64 p")
     assert infer(text)["y"] == found
     check(text)
 
 
-@pytest.mark.parametrize("node", [
-    "y = SequenceInsert (e, x, k)", "y = SequenceErase (e, k)", "y = SequenceInsert (x, x)", "y = SequenceErase (z)",
-])
+@pytest.mark.parametrize(
+    "node",
+    [
+        "y = SequenceInsert (e, x, k)",
+        "y = SequenceErase (e, k)",
+        "y = SequenceInsert (x, x)",
+        "y = SequenceErase (z)",
+    ],
+)
 def test_a_position_that_is_out_of_range_or_no_sequence_leaves_the_items_open(node):
     text = graph(f"k = Constant <value_int = 9> () e = SequenceConstruct (x, x) {node}")
     assert " = " not in infer(text)["y"]
@@ -72,8 +99,9 @@ def test_a_position_that_is_out_of_range_or_no_sequence_leaves_the_items_open(no
 
 @pytest.mark.parametrize(("position", "found"), [(0, "float[N, 3]"), (1, "float[2, 3]"), (-1, "float[2, 3]")])
 def test_sequence_at_gives_the_item(position, found):
-    text = graph(f"k = Constant <value_int = {position}> () e = SequenceConstruct (x, z) y = SequenceAt (e, k)",
-                 "float[a,b] y")
+    text = graph(
+        f"k = Constant <value_int = {position}> () e = SequenceConstruct (x, z) y = SequenceAt (e, k)", "float[a,b] y"
+    )
     assert infer(text)["y"] == found
     check(text)
 
@@ -92,12 +120,15 @@ def test_sequence_length_counts_known_items():
     check(text)
 
 
-@pytest.mark.parametrize(("split", "found"), [
-    ("", "sequence(int64[1]) = [int64[1] = [4], int64[1] = [5], int64[1] = [6]]"),
-    ("k = Constant <value_int = 2> ()", "sequence(int64[...]) = [int64[2] = [4, 5], int64[1] = [6]]"),
-    ("k = Constant <value_ints = [1, 2]> ()", "sequence(int64[...]) = [int64[1] = [4], int64[2] = [5, 6]]"),
-    ("k = Constant <value_ints = [0, 3]> ()", "sequence(int64[...]) = [int64[0] = [], int64[3] = [4, 5, 6]]"),
-])
+@pytest.mark.parametrize(
+    ("split", "found"),
+    [
+        ("", "sequence(int64[1]) = [int64[1] = [4], int64[1] = [5], int64[1] = [6]]"),
+        ("k = Constant <value_int = 2> ()", "sequence(int64[...]) = [int64[2] = [4, 5], int64[1] = [6]]"),
+        ("k = Constant <value_ints = [1, 2]> ()", "sequence(int64[...]) = [int64[1] = [4], int64[2] = [5, 6]]"),
+        ("k = Constant <value_ints = [0, 3]> ()", "sequence(int64[...]) = [int64[0] = [], int64[3] = [4, 5, 6]]"),
+    ],
+)
 def test_split_to_sequence_takes_elements_along(split, found):
     text = f"""g () => (seq(int64) y) {{
         v = Constant <value_ints = [4, 5, 6]> () {split} y = SplitToSequence (v{", k" if split else ""})
@@ -106,31 +137,40 @@ def test_split_to_sequence_takes_elements_along(split, found):
     assert_sound(parse(text, opset=21))
 
 
-@pytest.mark.parametrize(("nodes", "found"), [
-    ("y = SplitToSequence (x)", "sequence(float[1, 3])"),
-    ("y = SplitToSequence <keepdims = 0> (x)", "sequence(float[3])"),
-    ("y = SplitToSequence <axis = 1, keepdims = 0> (x)", "sequence(float[N]) = [float[N], float[N], float[N]]"),
-    ("y = SplitToSequence <axis = -1> (x)", "sequence(float[N, 1]) = [float[N, 1], float[N, 1], float[N, 1]]"),
-    ("k = Constant <value_int = 1> () y = SplitToSequence (x, k)", "sequence(float[1, 3])"),
-    ("k = Constant <value_int = 2> () y = SplitToSequence (x, k)", "sequence(float[...])"),
-    ("k = Shape <end = 1> (x) y = SplitToSequence (x, k)", "sequence(float[N, 3]) = [float[N, 3]]"),
-])
+@pytest.mark.parametrize(
+    ("nodes", "found"),
+    [
+        ("y = SplitToSequence (x)", "sequence(float[1, 3])"),
+        ("y = SplitToSequence <keepdims = 0> (x)", "sequence(float[3])"),
+        ("y = SplitToSequence <axis = 1, keepdims = 0> (x)", "sequence(float[N]) = [float[N], float[N], float[N]]"),
+        ("y = SplitToSequence <axis = -1> (x)", "sequence(float[N, 1]) = [float[N, 1], float[N, 1], float[N, 1]]"),
+        ("k = Constant <value_int = 1> () y = SplitToSequence (x, k)", "sequence(float[1, 3])"),
+        ("k = Constant <value_int = 2> () y = SplitToSequence (x, k)", "sequence(float[...])"),
+        ("k = Shape <end = 1> (x) y = SplitToSequence (x, k)", "sequence(float[N, 3]) = [float[N, 3]]"),
+    ],
+)
 def test_split_to_sequence_of_symbolic_dims(nodes, found):
     assert infer(graph(nodes))["y"] == found
     check(graph(nodes), sizes=(1, 2, 5))
 
 
-@pytest.mark.parametrize(("nodes", "found"), [
-    ("y = ConcatFromSequence <axis = 0> (e)", "float[N + 2, 3]"),
-    ("y = ConcatFromSequence <axis = -2> (e)", "float[N + 2, 3]"),
-    ("f = SequenceConstruct (x, x) y = ConcatFromSequence <axis = 1> (f)", "float[N, 6]"),
-    ("f = SequenceConstruct (x, x) y = ConcatFromSequence <axis = 1, new_axis = 1> (f)", "float[N, 2, 3]"),
-    ("f = SequenceConstruct (x, x) y = ConcatFromSequence <axis = -1, new_axis = 1> (f)", "float[N, 3, 2]"),
-    ("f = SplitToSequence (x) y = ConcatFromSequence <axis = 0> (f)", "float[y:0, 3]"),
-    ("f = SplitToSequence (x) y = ConcatFromSequence <axis = 0, new_axis = 1> (f)", "float[y:0, 1, 3]"),
-    ("k = Constant <value_int = 2> () f = SplitToSequence (x, k) y = ConcatFromSequence <axis = 0> (f)", "float[...]"),
-    ("y = ConcatFromSequence <axis = 9> (e)", "float[...]"),
-])
+@pytest.mark.parametrize(
+    ("nodes", "found"),
+    [
+        ("y = ConcatFromSequence <axis = 0> (e)", "float[N + 2, 3]"),
+        ("y = ConcatFromSequence <axis = -2> (e)", "float[N + 2, 3]"),
+        ("f = SequenceConstruct (x, x) y = ConcatFromSequence <axis = 1> (f)", "float[N, 6]"),
+        ("f = SequenceConstruct (x, x) y = ConcatFromSequence <axis = 1, new_axis = 1> (f)", "float[N, 2, 3]"),
+        ("f = SequenceConstruct (x, x) y = ConcatFromSequence <axis = -1, new_axis = 1> (f)", "float[N, 3, 2]"),
+        ("f = SplitToSequence (x) y = ConcatFromSequence <axis = 0> (f)", "float[y:0, 3]"),
+        ("f = SplitToSequence (x) y = ConcatFromSequence <axis = 0, new_axis = 1> (f)", "float[y:0, 1, 3]"),
+        (
+            "k = Constant <value_int = 2> () f = SplitToSequence (x, k) y = ConcatFromSequence <axis = 0> (f)",
+            "float[...]",
+        ),
+        ("y = ConcatFromSequence <axis = 9> (e)", "float[...]"),
+    ],
+)
 def test_concat_from_sequence(nodes, found):
     text = graph(f"e = SequenceConstruct (x, z) {nodes}", "float[...] y".replace("[...]", ""))
     assert infer(text)["y"] == found
@@ -170,10 +210,13 @@ def test_an_empty_optional_has_no_element():
     assert_sound(proto, {"x": floats(1, 3), "z": floats(2, 3)})
 
 
-@pytest.mark.parametrize(("nodes", "known"), [
-    ("h = OptionalHasElement (x)", (1,)),
-    ("e = SequenceEmpty () h = OptionalHasElement (e)", (1,)),
-])
+@pytest.mark.parametrize(
+    ("nodes", "known"),
+    [
+        ("h = OptionalHasElement (x)", (1,)),
+        ("e = SequenceEmpty () h = OptionalHasElement (e)", (1,)),
+    ],
+)
 def test_a_tensor_or_sequence_counts_as_content_from_version_18(nodes, known):
     proto = parse(graph(nodes, "bool h"))
     assert fact(proto, "h").ints == known
@@ -181,8 +224,9 @@ def test_a_tensor_or_sequence_counts_as_content_from_version_18(nodes, known):
 
 
 def test_of_an_optional_input_the_content_alone_is_known():
-    proto = parse("g (optional(float[N,3]) o) => (bool h, float[a,b] y) {"
-                  " h = OptionalHasElement (o) y = OptionalGetElement (o) }")
+    proto = parse(
+        "g (optional(float[N,3]) o) => (bool h, float[a,b] y) { h = OptionalHasElement (o) y = OptionalGetElement (o) }"
+    )
     assert fact(proto, "h").ints is None
     assert fact(proto, "h").shape == ()
     assert fact(proto, "y").shape == (N, 3)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from foldproof.facts.dim import Dim, maximum, minimum
-from foldproof.facts.transfer.slicing import slice_length
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foldproof.facts.dim import Dim, maximum, minimum
+from foldproof.facts.transfer.slicing import slice_length
 from tests.facts.inferring import assert_sound_at, infer
 
 MAX, MIN = 2**63 - 1, -(2**63)

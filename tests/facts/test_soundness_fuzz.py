@@ -78,7 +78,10 @@ def test_facts_of_shape_arithmetic_hold(record_property):
     nodes, operators = 0, set()
 
     @settings(
-        max_examples=PROGRAMS, deadline=None, derandomize=not NIGHTLY, database=None,
+        max_examples=PROGRAMS,
+        deadline=None,
+        derandomize=not NIGHTLY,
+        database=None,
         suppress_health_check=list(HealthCheck),
     )
     @given(rng=st.randoms(use_true_random=False), length=st.integers(1, 12))
@@ -97,13 +100,16 @@ def test_facts_of_shape_arithmetic_hold(record_property):
     assert nodes >= NODE_CHECKS
 
 
-@pytest.mark.parametrize("steps", [
-    "f = Cast <to = 1> (s) y = Cast <to = 7> (f)",
-    "f = Cast <to = 1> (s) k = Constant <value_float = 2.0> () h = Div (f, k) i = Floor (h) y = Cast <to = 7> (i)",
-    "f = Cast <to = 11> (s) y = Cast <to = 7> (f)",
-    "f = Cast <to = 6> (s) y = Cast <to = 7> (f)",
-    "f = Cast <to = 5> (s) y = Cast <to = 7> (f)",
-])
+@pytest.mark.parametrize(
+    "steps",
+    [
+        "f = Cast <to = 1> (s) y = Cast <to = 7> (f)",
+        "f = Cast <to = 1> (s) k = Constant <value_float = 2.0> () h = Div (f, k) i = Floor (h) y = Cast <to = 7> (i)",
+        "f = Cast <to = 11> (s) y = Cast <to = 7> (f)",
+        "f = Cast <to = 6> (s) y = Cast <to = 7> (f)",
+        "f = Cast <to = 5> (s) y = Cast <to = 7> (f)",
+    ],
+)
 def test_facts_of_large_sizes_hold_in_narrow_types(steps):
     model = parse(f"g (uint8[N] x) => (int64[1] y) {{ s = Shape (x) {steps} }}")
     for size in (0, 1, 2**15, 2**16 + 1, 2**24 + 1, 2**25 + 2):

@@ -5,8 +5,9 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 import pytest
-from foldproof.kernels import lookup
 from onnx import helper, numpy_helper
+
+from foldproof.kernels import lookup
 
 
 def constant(version=25, **attributes):

@@ -5,9 +5,10 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 import pytest
-from foldproof.kernels import lookup
 from hypothesis import given
 from hypothesis import strategies as st
+
+from foldproof.kernels import lookup
 
 # since_version: how many types T admits (shared facts on the operator, measured from its specification).
 TYPES = {1: 15, 13: 16, 19: 20, 21: 22, 23: 23, 24: 24, 25: 26}

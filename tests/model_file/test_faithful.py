@@ -10,14 +10,15 @@ import onnx
 import onnx_ir as ir
 import onnxruntime
 import pytest
-from foldproof import model_file
-from foldproof.errors import ModelError
-from foldproof.model_file.protobuf import View, copy_fields
 from google.protobuf.internal import encoder
 from hypothesis import given
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 from onnx.backend.test.case.node import collect_testcases
+
+from foldproof import model_file
+from foldproof.errors import ModelError
+from foldproof.model_file.protobuf import View, copy_fields
 
 
 def contents(proto: onnx.ModelProto) -> bytes:

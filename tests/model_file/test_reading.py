@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from onnx import TensorProto, helper, numpy_helper
+
 from foldproof import model_file
 from foldproof.errors import ModelError
-from onnx import TensorProto, helper, numpy_helper
 
 
 @pytest.fixture

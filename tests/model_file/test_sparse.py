@@ -7,12 +7,13 @@ import onnx
 import onnx_ir as ir
 import onnxruntime
 import pytest
-from foldproof import model_file
-from foldproof.errors import ModelError
-from foldproof.model_file import SparseTensor
 from hypothesis import given
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
+
+from foldproof import model_file
+from foldproof.errors import ModelError
+from foldproof.model_file import SparseTensor
 
 DENSE = np.array([[0, 5], [0, 0], [7, 0]], np.float32)
 

@@ -11,10 +11,11 @@ import onnx
 import onnx_ir as ir
 import onnxruntime
 import pytest
+from onnx import TensorProto, helper, numpy_helper
+
 from foldproof import model_file
 from foldproof.errors import ModelError, UsageError
 from foldproof.model_file import staging
-from onnx import TensorProto, helper, numpy_helper
 
 WEIGHTS = np.arange(600, dtype=np.float32)
 OTHERS = np.arange(600, 1200, dtype=np.float32)

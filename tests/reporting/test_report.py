@@ -59,7 +59,9 @@ def test_each_size_has_its_fate() -> None:
 
 
 def test_the_summary_fits_a_screen() -> None:
-    nodes = " ".join(f"v{k + 1} = {op}(v{k})" for k, op in enumerate(["Relu", "Exp", "Log", "Abs", "Neg", "Sin", "Cos"] * 3))
+    nodes = " ".join(
+        f"v{k + 1} = {op}(v{k})" for k, op in enumerate(["Relu", "Exp", "Log", "Abs", "Neg", "Sin", "Cos"] * 3)
+    )
     sizes = " ".join(f"s{k} = Size(v{k})" for k in range(20))
     outputs = ", ".join(f"int64 s{k}" for k in range(20))
     report = report_of(f"g (float[N] v0) => (float[N] v21, {outputs}) {{ {nodes} {sizes} }}", rules=[])
@@ -77,4 +79,6 @@ def test_text_of_the_model_is_harmless_in_a_terminal() -> None:
 
 
 def test_what_was_not_asked_for_is_said() -> None:
-    assert "verification: not asked for" in shown(report_of("g (float[2] x) => (int64 s) { s = Size(x) }", verify=False))
+    assert "verification: not asked for" in shown(
+        report_of("g (float[2] x) => (int64 s) { s = Size(x) }", verify=False)
+    )

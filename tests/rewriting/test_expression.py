@@ -49,7 +49,9 @@ def test_names_and_equations_come_from_the_class() -> None:
 
 
 def test_the_pattern_is_replaced() -> None:
-    model, rewriter = rewrite_by(parse("g (float[N] x) => (float[N] y) { a = Neg(x) b = Neg(a) y = Exp(b) }"), [NegOfNeg])
+    model, rewriter = rewrite_by(
+        parse("g (float[N] x) => (float[N] y) { a = Neg(x) b = Neg(a) y = Exp(b) }"), [NegOfNeg]
+    )
     assert [entry.rule for entry in rewriter.ledger.entries] == ["neg_of_neg"]
     assert list(model.graph.node[-1].input) == ["x"]
 
@@ -64,7 +66,11 @@ def test_an_inner_value_that_is_read_elsewhere_is_left() -> None:
 def test_attributes_are_bound() -> None:
     body = "g (float[A,B,C] x) => (float[C,B,A] y) { a = Transpose <perm = [1, 2, 0]> (x) b = Transpose <perm = [1, 0, 2]> (a) y = Exp(b) }"
     model, _ = rewrite_by(parse(body), [TransposeOfTranspose])
-    transpose = next(node for node in model.graph.node if node.op_type == "Transpose" and node.input[0] == "x" and "a" not in node.output)
+    transpose = next(
+        node
+        for node in model.graph.node
+        if node.op_type == "Transpose" and node.input[0] == "x" and "a" not in node.output
+    )
     assert list(transpose.attribute[0].ints) == [2, 1, 0]
 
 
@@ -79,14 +85,24 @@ def test_an_attribute_that_the_pattern_does_not_name_must_have_its_default() -> 
         def replacement(op, x):
             return x
 
-    for attribute, left in (("", {"Exp": 1}), ("<alpha = 0.01>", {"Exp": 1}), ("<alpha = 0.5>", {"LeakyRelu": 1, "Exp": 1})):
-        model, _ = rewrite_by(parse(f"g (float[N] x) => (float[N] y) {{ a = LeakyRelu {attribute} (x) y = Exp(a) }}"), [Gone])
+    for attribute, left in (
+        ("", {"Exp": 1}),
+        ("<alpha = 0.01>", {"Exp": 1}),
+        ("<alpha = 0.5>", {"LeakyRelu": 1, "Exp": 1}),
+    ):
+        model, _ = rewrite_by(
+            parse(f"g (float[N] x) => (float[N] y) {{ a = LeakyRelu {attribute} (x) y = Exp(a) }}"), [Gone]
+        )
         assert operators(model) == left, attribute
 
 
-@pytest.mark.parametrize("body", ["a = Mul(x, z) b = Mul(y, z)", "a = Mul(z, x) b = Mul(y, z)", "a = Mul(x, z) b = Mul(z, y)"])
+@pytest.mark.parametrize(
+    "body", ["a = Mul(x, z) b = Mul(y, z)", "a = Mul(z, x) b = Mul(y, z)", "a = Mul(x, z) b = Mul(z, y)"]
+)
 def test_commutative_operators_match_in_both_orders(body: str) -> None:
-    model, rewriter = rewrite_by(parse(f"g (float[N] x, float[N] y, float[N] z) => (float[N] w) {{ {body} w = Add(a, b) }}"), [Distribute])
+    model, rewriter = rewrite_by(
+        parse(f"g (float[N] x, float[N] y, float[N] z) => (float[N] w) {{ {body} w = Add(a, b) }}"), [Distribute]
+    )
     assert len(rewriter.ledger) == 1
     (multiply,) = [node for node in model.graph.node if node.output[0] == "w"]
     assert multiply.op_type == "Mul"
@@ -94,7 +110,9 @@ def test_commutative_operators_match_in_both_orders(body: str) -> None:
 
 def test_a_variable_that_stands_twice_must_be_the_same_value() -> None:
     _, rewriter = rewrite_by(
-        parse("g (float[N] x, float[N] y, float[N] z, float[N] u) => (float[N] w) { a = Mul(x, z) b = Mul(y, u) w = Add(a, b) }"),
+        parse(
+            "g (float[N] x, float[N] y, float[N] z, float[N] u) => (float[N] w) { a = Mul(x, z) b = Mul(y, u) w = Add(a, b) }"
+        ),
         [Distribute],
     )
     assert len(rewriter.ledger) == 0

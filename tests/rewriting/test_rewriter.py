@@ -63,7 +63,9 @@ def test_two_outputs_of_one_value_keep_both_names() -> None:
 
 def test_an_identity_that_names_an_output_stays_and_others_go() -> None:
     result, rewriter = rewrite(
-        parse("g (float[N] x) => (float[N] y, float[N] z) { a = Identity(x) y = Identity(a) b = Neg(y) z = Identity(b) }")
+        parse(
+            "g (float[N] x) => (float[N] y, float[N] z) { a = Identity(x) y = Identity(a) b = Neg(y) z = Identity(b) }"
+        )
     )
     assert operators(result) == {"Identity": 1, "Neg": 1}
     again, second = rewrite(result)
@@ -122,7 +124,7 @@ def test_a_kept_node_keeps_its_output_name() -> None:
     model = parse("g (float[N] x) => (float[N] y) { a = Neg(x) y = Relu(a) }")
     model.graph.node[0].name = "keep me"
     result, _ = rewrite_by(model, [relu_to_input], keep_node=["keep me"])
-    assert [(node.name, list(node.output)) for node in result.graph.node][0] == ("keep me", ["a"])
+    assert next((node.name, list(node.output)) for node in result.graph.node) == ("keep me", ["a"])
 
 
 def test_reasons_are_kept_for_nodes_that_are_left() -> None:
@@ -182,10 +184,11 @@ def test_a_literal_constant_is_shared_by_its_type_too() -> None:
     def constants(node: ir.Node, facts: Facts) -> Outcome:
         """Relu(x) = x + 0 + 0.0, for a test."""
         return Replace(
-            lambda op: op.Add(op.Cast(op.constant(np.zeros(1, np.int64)), to=1), op.Add(node.inputs[0], op.constant(np.zeros(1, np.float32))))
+            lambda op: op.Add(
+                op.Cast(op.constant(np.zeros(1, np.int64)), to=1),
+                op.Add(node.inputs[0], op.constant(np.zeros(1, np.float32))),
+            )
         )
 
-    result, _ = rewrite_by(
-        parse("g (float[N] x) => (float[N] y) { a = Relu(x) y = Relu(a) }"), [constants]
-    )
+    result, _ = rewrite_by(parse("g (float[N] x) => (float[N] y) { a = Relu(x) y = Relu(a) }"), [constants])
     assert sorted(map(str, initializers(result).values())) == ["[0.0]", "[0]"]

@@ -34,7 +34,9 @@ def test_what_the_batch_decides_is_not_known(body: str) -> None:
 
 
 def test_one_of_many_equal_sizes_is_enough() -> None:
-    model, _ = rewrite(parse("g (float[N,4] x, int64 k) => (int64 y) { a = Size(x) b = Size(x) c = Add(a, k) y = Add(b, c) }"))
+    model, _ = rewrite(
+        parse("g (float[N,4] x, int64 k) => (int64 y) { a = Size(x) b = Size(x) c = Add(a, k) y = Add(b, c) }")
+    )
     assert operators(model) == {"Size": 1, "Add": 2}
 
 

@@ -68,7 +68,7 @@ def test_an_operator_of_many_operands_with_one_goes(operator: str) -> None:
     ("nodes", "opset"),
     [
         (f"{SCALES} a = Resize(x, , s)", 18),
-        (f"{SCALES} a = Resize <coordinate_transformation_mode = \"align_corners\"> (x, , s)", 13),
+        (f'{SCALES} a = Resize <coordinate_transformation_mode = "align_corners"> (x, , s)', 13),
         ("z = Constant <value_ints = [1, 2, 4, 3]> () a = Resize(x, , , z)", 18),
         ("z = Constant <value_ints = [4, 3]> () a = Resize <axes = [2, 3]> (x, , , z)", 18),
         ("a = Upsample <scales = [1.0, 1.0, 1.0, 1.0]> (x)", 7),

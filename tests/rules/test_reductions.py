@@ -118,9 +118,7 @@ def test_a_reduction_that_may_do_something_stays(nodes: str, shape: str) -> None
     ("inner", "outer", "keepdims", "result"),
     [("1", "2", 1, "3,1,1"), ("1", "1", 0, "3"), ("0", "-1", 0, "2"), ("2", "1,2", 1, "3,1,1"), ("1,2", "0", 0, "")],
 )
-def test_two_reductions_are_one(
-    operator: str, inner: str, outer: str, keepdims: int, result: str, opset: int
-) -> None:
+def test_two_reductions_are_one(operator: str, inner: str, outer: str, keepdims: int, result: str, opset: int) -> None:
     nodes = f"v = {reduce(operator, 'x', inner, keepdims, opset)} y = {reduce(operator, 'v', outer, keepdims, opset)}"
     body = graph(nodes, result, shape="3,2,4").replace("float[] y", "float y")
     assert_becomes(body, {operator: 1}, "reduction_of_reduction", exact=False, opset=opset)

@@ -115,7 +115,7 @@ def test_in_a_function_it_becomes_a_constant_node() -> None:
 
 
 def test_a_size_of_another_domain_is_not_ours() -> None:
-    proto = parse('g (float[2,3] x) => (int64 s) { s = acme.Size(x) }', imports='"acme": 1')
+    proto = parse("g (float[2,3] x) => (int64 s) { s = acme.Size(x) }", imports='"acme": 1')
     model, _ = rewrite(proto)
     assert [(node.domain, node.op_type) for node in model.graph.node] == [("acme", "Size")]
 
@@ -153,7 +153,9 @@ def test_size_is_not_moved_to_a_value_with_another_count(body: str) -> None:
 
 
 def test_size_is_not_moved_onto_a_type_that_the_runtime_lacks() -> None:
-    model, rewriter = rewrite(parse("g (bfloat16[N] x) => (int64 s) { a = Cast <to = 1> (x) s = Size(a) }"), "size_of_source")
+    model, rewriter = rewrite(
+        parse("g (bfloat16[N] x) => (int64 s) { a = Cast <to = 1> (x) s = Size(a) }"), "size_of_source"
+    )
     assert len(rewriter.ledger) == 0
     assert operators(model) == {"Cast": 1, "Size": 1}
 

@@ -195,8 +195,6 @@ def test_a_slice_of_a_shape_is_a_shape(start: int, end: int) -> None:
     stays(text, "slice_of_shape", opset=14)
 
 
-
-
 def test_a_slice_of_a_part_of_a_shape() -> None:
     becomes(
         """g (float[N,M,3,K] x) => (int64[A] y) <int64[1] s = {1}, int64[1] e = {-1}> {

@@ -3,13 +3,14 @@ from __future__ import annotations
 import itertools
 
 import onnx
+from onnx import helper
+
 from foldproof.verification.bindings import Search
 from foldproof.verification.feeds import Plan
 from foldproof.verification.goals import Goal, goals
 from foldproof.verification.hints import Hint
 from foldproof.verification.repairs import repairs
 from foldproof.verification.signature import inputs_of
-from onnx import helper
 
 ONES = Goal("ones", "all dims 1")
 DISTINCT = Goal("apart", "dims other than 1")

@@ -3,6 +3,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
+
 from foldproof.verification.comparison import Comparison, Errors
 
 EXACT = Comparison()

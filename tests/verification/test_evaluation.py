@@ -4,6 +4,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+
 from foldproof.verification import find_probes, instrument, verify
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
+
 from foldproof.errors import UsageError
 from foldproof.verification import verify
 

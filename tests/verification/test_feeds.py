@@ -4,10 +4,11 @@ import ml_dtypes
 import numpy as np
 import onnx
 import pytest
+from onnx import helper
+
 from foldproof.verification.feeds import Plan, TooLarge, make_feeds
 from foldproof.verification.hints import Hint
 from foldproof.verification.signature import inputs_of
-from onnx import helper
 
 T = onnx.TensorProto
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from foldproof.verification.hints import NO_HINT, find_hints
 from foldproof.verification.signature import inputs_of
 

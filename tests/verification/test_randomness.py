@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from foldproof.verification import verify
 from foldproof.verification.randomness import random_outputs
 

@@ -6,10 +6,11 @@ import time
 import numpy as np
 import onnx
 import pytest
+from onnx import helper
+
 from foldproof.errors import ModelError
 from foldproof.verification import verification as module
 from foldproof.verification import verify
-from onnx import helper
 
 POOL = """g (float[N, 3] x) => (float[N, 1] mean, int64 count) <int64[1] axes = {1}> {
     mean = ReduceMean <axes = [1], keepdims = 1> (x)

@@ -5,4 +5,16 @@ from foldproof.facts.engine import Facts
 from foldproof.facts.fact import Basis, Element, Fact, Kind, tensor_fact
 from foldproof.facts.registry import NodeView, infers, infers_body
 
-__all__ = ["Basis", "Dim", "DimLike", "Element", "Fact", "Facts", "Kind", "NodeView", "infers", "infers_body", "tensor_fact"]
+__all__ = [
+    "Basis",
+    "Dim",
+    "DimLike",
+    "Element",
+    "Fact",
+    "Facts",
+    "Kind",
+    "NodeView",
+    "infers",
+    "infers_body",
+    "tensor_fact",
+]

@@ -53,8 +53,8 @@ def contradictions(model: ir.Model, facts: Facts) -> Iterator[Contradiction]:
 def correct(model: ir.Model, facts: Facts) -> Iterator[ir.Value]:
     """Declares the proven shape of each value whose declared shape inference disproves, and yields the value.
 
-    What the contract says stays as it is written: the outputs of the main graph. So do wrong types: a model that has one
-    is invalid, and is never repaired.
+    What the contract says stays as it is written: the outputs of the main graph. So do wrong types: a model that has
+    one is invalid, and is never repaired.
     """
     for graph in all_graphs(model):
         for node in graph:
@@ -83,7 +83,7 @@ def _is_wrong(value: ir.Value, facts: Facts) -> bool:
 
 
 def _disproves(proven: DimLike, claimed: int | ir.SymbolicDim) -> bool:
-    """Whether a proven dim rules a claimed one out: two integers that differ, or an integer for what the contract varies."""
+    """Whether a proven dim rules a claimed one out: two integers that differ, or an integer where the contract varies."""
     if not isinstance(claimed, int) or claimed < 0:
         return False
     if isinstance(proven, int):

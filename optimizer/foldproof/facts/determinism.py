@@ -26,8 +26,8 @@ _BODIES_DECIDE = frozenset({"If", "Loop", "Scan", "SequenceMap", "AffineGrid"})
 def is_deterministic(node: ir.Node, facts: Facts) -> bool:
     """Whether a node is known to give the same outputs for the same inputs.
 
-    The operator's schema says so; for an operator with bodies, all that is in them; for a model-local function, all that
-    it is made of. A Dropout that is proven not to train is deterministic. An unknown operator never is.
+    The operator's schema says so; for an operator with bodies, all that is in them; for a model-local function, all
+    that it is made of. A Dropout that is proven not to train is deterministic. An unknown operator never is.
     """
     return _is_deterministic(node, facts, frozenset())
 

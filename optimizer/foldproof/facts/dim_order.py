@@ -19,8 +19,8 @@ Interval: TypeAlias = "tuple[int | None, int | None]"  # both ends included; Non
 MAX_DIM = 2**30
 """Each symbol is taken to be at most this: no tensor has more elements along one axis.
 
-It is the one assumption that facts rest on beyond the contract. Exporters do shape arithmetic in int32 and cut off slices
-at its largest number, and mean all of an axis by it.
+It is an assumption that facts rest on beyond the contract. Exporters do shape arithmetic in int32 and cut off slices at
+its largest number, and mean all of an axis by it.
 """
 
 _SYMBOL: Interval = (0, MAX_DIM)

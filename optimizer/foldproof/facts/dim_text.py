@@ -165,9 +165,7 @@ class _Parser:
         if isinstance(a, int) and isinstance(b, int):
             large = a.bit_length() + b.bit_length() > _MAX_BITS
         else:
-            large = (
-                not isinstance(a, int) and not isinstance(b, int) and len(a.terms) * len(b.terms) > _MAX_TERMS
-            )
+            large = not isinstance(a, int) and not isinstance(b, int) and len(a.terms) * len(b.terms) > _MAX_TERMS
         if large:
             raise ValueError(f"{self.text!r} is too large")
         return a * b

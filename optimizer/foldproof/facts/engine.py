@@ -132,7 +132,7 @@ class Facts:
         return value.name in self._overridable and value.is_graph_input() and value.graph is self._model.graph
 
     def is_opaque(self, node: ir.Node) -> bool:
-        """Whether nothing is known of what a node does, be it in a body that it holds or in a function that it calls."""
+        """Whether it is unknown what a node does, be it in a body that it holds or a function that it calls."""
         return self._is_opaque(node, frozenset())
 
     def _is_opaque(self, node: ir.Node, calls: frozenset[ir.OperatorIdentifier]) -> bool:
@@ -240,8 +240,10 @@ class Facts:
         shape = None
         if value.shape is not None:
             shape = tuple(
-                dim if isinstance(dim, int) and dim >= 0
-                else Dim.symbol(dim.value) if isinstance(dim, ir.SymbolicDim) and dim.value
+                dim
+                if isinstance(dim, int) and dim >= 0
+                else Dim.symbol(dim.value)
+                if isinstance(dim, ir.SymbolicDim) and dim.value
                 else self._unnamed(value, axis)
                 for axis, dim in enumerate(value.shape)
             )

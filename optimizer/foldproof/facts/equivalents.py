@@ -93,7 +93,7 @@ class Equivalents:
         for other in seen:
             if other is not value and other.is_initializer() and _same_bits(other, value):
                 return other
-        if value not in seen and self._facts.owner(value.graph) is None:
+        if value not in seen and value.graph is not None and self._facts.owner(value.graph) is None:
             seen.append(value)
         return None
 
@@ -144,8 +144,10 @@ class Equivalents:
 def _same_bits(a: ir.Value, b: ir.Value) -> bool:
     """Whether two initializers hold the same bytes: -0.0 is not 0.0, and NaNs have their payload."""
     try:
-        return a.const_value is not None and b.const_value is not None and (
-            a.const_value is b.const_value or a.const_value.tobytes() == b.const_value.tobytes()
+        return (
+            a.const_value is not None
+            and b.const_value is not None
+            and (a.const_value is b.const_value or a.const_value.tobytes() == b.const_value.tobytes())
         )
     except (OSError, ValueError):  # an external data file is missing, or may not be read
         return False

@@ -151,7 +151,11 @@ def tensor_fact(
             which is known.
     """
     known = None
-    if elements is not None and len(elements) <= MAX_ELEMENTS and (not elements or any(e is not None for e in elements)):
+    if (
+        elements is not None
+        and len(elements) <= MAX_ELEMENTS
+        and (not elements or any(e is not None for e in elements))
+    ):
         known = tuple(elements)
     return Fact(dtype=dtype, shape=None if shape is None else tuple(shape), known_elements=known)
 

@@ -75,7 +75,8 @@ class NodeView:
         if not any(attribute.is_ref() for attribute in self.node.attributes.values()):
             return False
         return any(
-            attribute.is_ref() for name in self.node.attributes
+            attribute.is_ref()
+            for name in self.node.attributes
             if (attribute := self.facts.attribute(self.node, name)) is not None
         )
 

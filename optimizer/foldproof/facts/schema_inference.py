@@ -1,7 +1,7 @@
 """What an operator's own schema says of its outputs: the fallback where no transfer function is written.
 
-onnx runs the schema's inference on one node. Symbolic dims go in and come back as names. It is sound where it answers at
-all, save for the cases that `../docs` and the tests list; those have transfer functions of their own.
+onnx runs the schema's inference on one node. Symbolic dims go in and come back as names. Where it is known to be unsound,
+the operator has a transfer function of its own.
 """
 
 from __future__ import annotations
@@ -144,7 +144,9 @@ def _data_of(fact: Fact, name: str) -> onnx.TensorProto | None:
         return None
     if fact.dtype not in (ir.DataType.INT64, ir.DataType.INT32, ir.DataType.BOOL):
         return None
-    return onnx.helper.make_tensor(name, fact.dtype.value, [int(dim) for dim in fact.shape if isinstance(dim, int)], fact.ints)
+    return onnx.helper.make_tensor(
+        name, fact.dtype.value, [int(dim) for dim in fact.shape if isinstance(dim, int)], fact.ints
+    )
 
 
 class _Names:

@@ -49,9 +49,7 @@ def declare(
             ir.serde.serialize_value_into(target.add(), value)
 
 
-def keep_living(
-    target: Any, original: onnx.GraphProto | onnx.FunctionProto, corrected: Mapping[str, ir.Value]
-) -> None:
+def keep_living(target: Any, original: onnx.GraphProto | onnx.FunctionProto, corrected: Mapping[str, ir.Value]) -> None:
     """Keeps the type declarations and quantization annotations of all values that were not taken away.
 
     Args:

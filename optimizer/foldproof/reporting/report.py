@@ -87,7 +87,10 @@ class Report:
             "verdict": self.verdict,
             "input": self.input,
             "output": self.output,
-            "nodes": {"before": dict(sorted(self.nodes_before.items())), "after": dict(sorted(self.nodes_after.items()))},
+            "nodes": {
+                "before": dict(sorted(self.nodes_before.items())),
+                "after": dict(sorted(self.nodes_after.items())),
+            },
             "bytes": {"before": self.bytes_before, "after": self.bytes_after},
             "fates": [_fate(fate) for fate in self.fates],
             "ledger": [entry.to_dict() for entry in self.ledger],

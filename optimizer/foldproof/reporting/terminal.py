@@ -61,7 +61,9 @@ def _nodes(report: Report, verbose: bool) -> Table:
     for name in ("before", "after", "change"):
         table.add_column(name, justify="right")
     before, after = report.nodes_before, report.nodes_after
-    operators = sorted({*before, *after}, key=lambda op: (-abs(before.get(op, 0) - after.get(op, 0)), -before.get(op, 0), op))
+    operators = sorted(
+        {*before, *after}, key=lambda op: (-abs(before.get(op, 0) - after.get(op, 0)), -before.get(op, 0), op)
+    )
     shown = operators if verbose else operators[:MAX_ROWS]
     for operator in shown:
         table.add_row(safe(operator), *_change(before.get(operator, 0), after.get(operator, 0)))
@@ -131,13 +133,15 @@ def _verification_lines(verification: Verification, verbose: bool) -> Iterable[s
         bindings = list(dict.fromkeys(binding_text(run.binding) for run in runs))
         error = max((run.max_absolute_error for run in runs), default=0.0)
         equal = "bit for bit equal" if error == 0 else f"largest difference {error:.3g}"
-        yield f"[green]verified:[/] {len(runs)} runs in {safe(runs[0].original_engine)}, {equal}; at {safe('; '.join(bindings))}"
+        where = safe("; ".join(bindings))
+        yield f"[green]verified:[/] {len(runs)} runs in {safe(runs[0].original_engine)}, {equal}; at {where}"
     elif verification.status == "unverified":
         yield f"[yellow]unverified:[/] {safe(verification.reason)}"
     else:
         yield f"[red]different:[/] {len(verification.differences)} differences"
         for difference in verification.differences[: None if verbose else 5]:
-            yield f"  {safe(difference.output)}: {safe(difference.detail)} (at {safe(binding_text(difference.binding))})"
+            where = safe(binding_text(difference.binding))
+            yield f"  {safe(difference.output)}: {safe(difference.detail)} (at {where})"
     for note in verification.notes:
         yield f"note: {safe(note)}"
 

@@ -24,7 +24,9 @@ def complaint(node: ir.Node, facts: Facts) -> Reason | None:
     schema = schema_of(node.domain, node.op_type, facts.opset_version(node))
     if schema is None:
         return None
-    return _arity(node, schema) or _attributes(node, schema) or _types(node, schema, facts) or _declarations(node, facts)
+    return (
+        _arity(node, schema) or _attributes(node, schema) or _types(node, schema, facts) or _declarations(node, facts)
+    )
 
 
 def malformation(node: ir.Node, facts: Facts) -> Reason | None:
@@ -39,10 +41,14 @@ _KINDS = {Kind.SEQUENCE: "seq", Kind.OPTIONAL: "optional"}
 
 def _arity(node: ir.Node, schema: onnx.defs.OpSchema) -> Reason | None:
     if not schema.min_input <= len(node.inputs) <= schema.max_input:
-        return Reason("it has {} inputs, and its operator takes {}", len(node.inputs), _range(schema.min_input, schema.max_input))
+        return Reason(
+            "it has {} inputs, and its operator takes {}", len(node.inputs), _range(schema.min_input, schema.max_input)
+        )
     if not schema.min_output <= len(node.outputs) <= schema.max_output:
         return Reason(
-            "it has {} outputs, and its operator gives {}", len(node.outputs), _range(schema.min_output, schema.max_output)
+            "it has {} outputs, and its operator gives {}",
+            len(node.outputs),
+            _range(schema.min_output, schema.max_output),
         )
     for index, (value, formal) in enumerate(zip(node.inputs, schema.inputs, strict=False)):
         if value is None and formal.option is _Option.Single:
@@ -110,5 +116,7 @@ def _declarations(node: ir.Node, facts: Facts) -> Reason | None:
         if output.dtype is not None and fact.dtype is not None and output.dtype is not fact.dtype:
             return Reason("its output is declared {}, and its operator gives {}", output.dtype.name, fact.dtype.name)
         if output.shape is not None and fact.rank is not None and len(output.shape) != fact.rank:
-            return Reason("its output is declared with {} dims, and its operator gives {}", len(output.shape), fact.rank)
+            return Reason(
+                "its output is declared with {} dims, and its operator gives {}", len(output.shape), fact.rank
+            )
     return None

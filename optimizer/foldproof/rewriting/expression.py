@@ -1,4 +1,4 @@
-"""Rules written as two expressions: a pattern and what it equals. Both sides can be executed, so both can be checked."""
+"""Rules written as two expressions, a pattern and what it equals: both sides can be executed and checked."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ from foldproof.rewriting.rule import Outcome, Reason, Replace, Rule
 
 if TYPE_CHECKING:
     from foldproof.facts import Facts
+    from foldproof.rewriting.builder import Builder
 
-COMMUTATIVE = frozenset({"Add", "Mul", "And", "Or", "Xor", "Equal", "Max", "Min", "BitwiseAnd", "BitwiseOr", "BitwiseXor"})
+COMMUTATIVE = frozenset(
+    {"Add", "Mul", "And", "Or", "Xor", "Equal", "Max", "Min", "BitwiseAnd", "BitwiseOr", "BitwiseXor"}
+)
 """Operators of which the first two inputs may be swapped."""
 
 
@@ -41,9 +44,16 @@ class Pattern:
         self.inputs = inputs
         self.attributes = attributes
 
-    def matches(self, node: ir.Node, bound: Mapping[str, Any], facts: Facts) -> Iterator[tuple[dict[str, Any], list[ir.Node]]]:
+    def matches(
+        self, node: ir.Node, bound: Mapping[str, Any], facts: Facts
+    ) -> Iterator[tuple[dict[str, Any], list[ir.Node]]]:
         """All ways in which a node matches: the variables with what they stand for, and the nodes that were matched."""
-        if node.op_type != self.op_type or node.domain or len(node.outputs) != 1 or len(node.inputs) != len(self.inputs):
+        if (
+            node.op_type != self.op_type
+            or node.domain
+            or len(node.outputs) != 1
+            or len(node.inputs) != len(self.inputs)
+        ):
             return
         start = self._attributes_match(node, dict(bound), facts)
         if start is None:
@@ -98,7 +108,7 @@ def _schema_defaults(domain: str, op_type: str, version: int) -> dict[str, Any]:
     if schema is None:
         return {}
     return {
-        name: ir.from_proto(attribute.default_value).value
+        name: ir.serde.deserialize_attribute(attribute.default_value).value
         for name, attribute in schema.attributes.items()
         if attribute.default_value.name
     }
@@ -142,18 +152,31 @@ def expression_rule(*, exact: bool, benefit: int = 1, level: int = 2, shared: bo
                     continue
                 outcome = None if condition is None else condition(facts, *arguments)
                 if outcome is None:
-                    return Replace(lambda op: replacement(op, *arguments))
+                    return Replace(functools.partial(_replaced, replacement, arguments))
             return outcome
 
         equation, _, explanation = inspect.cleandoc(definition.__doc__ or "").partition("\n")
         if not equation:
-            raise UsageError(f"the rule {definition.__name__!r} has no docstring", hint="Start it with the rule's equation")
+            raise UsageError(
+                f"the rule {definition.__name__!r} has no docstring", hint="Start it with the rule's equation"
+            )
         return Rule(
-            _snake_case(definition.__name__), (pattern.op_type,), "", exact, apply, equation, benefit, explanation.strip(),
+            name=_snake_case(definition.__name__),
+            op_types=(pattern.op_type,),
+            domain="",
+            exact=exact,
+            apply=apply,
+            equation=equation,
+            benefit=benefit,
+            explanation=explanation.strip(),
             level=level,
-        )  # fmt: skip
+        )
 
     return make
+
+
+def _replaced(replacement: Callable[..., Any], arguments: list[Any], op: Builder) -> Any:
+    return replacement(op, *arguments)
 
 
 def _is_read_elsewhere(node: ir.Node, nodes: list[ir.Node]) -> bool:

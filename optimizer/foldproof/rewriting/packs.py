@@ -49,7 +49,8 @@ def chosen(rules: Sequence[Rule], only: Iterable[str] | None, skip: Iterable[str
         if name not in names:
             near = get_close_matches(name, names, 1)
             raise UsageError(
-                f"there is no rule {name!r}", hint=f"Did you mean {near[0]!r}" if near else "`foldproof rules` lists them"
+                f"there is no rule {name!r}",
+                hint=f"Did you mean {near[0]!r}" if near else "`foldproof rules` lists them",
             )
     wanted = names if only is None else set(only)
     return [rule for rule in rules if rule.name in wanted and rule.name not in set(skip)]

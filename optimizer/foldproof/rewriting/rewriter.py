@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import onnx_ir as ir
@@ -240,7 +241,8 @@ class Rewriter:
     def _build(self, node: ir.Node, action: Replace) -> tuple[Sequence[ir.Value | None], list[ir.Node]]:
         assert node.graph is not None
         root = self._facts.root(node.graph)
-        builder = Builder(self._names.fresh, lambda tensor, name: self._constants.store(tensor, name, root), _place(node))
+        store = partial(self._constants.store, graph=root)
+        builder = Builder(self._names.fresh, store, _place(node))
         built = action.build(builder)
         node.graph.insert_before(node, builder.nodes)
         for new in builder.nodes:
@@ -286,7 +288,9 @@ class Rewriter:
     def _can_take_name(self, value: ir.Value, graph: ir.Graph | None) -> bool:
         """Whether a value can become an output of a graph under another name: it is made there, and is none yet."""
         maker = value.producer()
-        return maker is not None and maker.graph is graph and not value.is_graph_output() and maker.name not in self._keep
+        if maker is None or maker.name in self._keep:
+            return False
+        return maker.graph is graph and not value.is_graph_output()
 
     def _discard(self, node: ir.Node) -> None:
         """Takes a node out of its graph, with all that its bodies read."""

@@ -147,7 +147,7 @@ def rule(
 
 
 def initializer_rule(*, exact: bool, level: int = 2) -> Callable[[Callable[[ir.Value, Facts], Outcome]], Rule]:
-    """Makes a rule of a function `(initializer, facts) -> outcome`. It may remove the initializer or forward another."""
+    """Makes a rule of a function `(initializer, facts) -> outcome`, which may remove it or forward another."""
     return lambda function: _made(function, (), "", exact, 1, level, of_initializers=True)
 
 

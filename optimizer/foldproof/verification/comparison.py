@@ -2,8 +2,8 @@
 
 Integers, booleans and strings are compared exactly. Floats are compared bit for bit where only exact rules
 fired: NaN equals NaN, whatever its payload, and -0.0 differs from 0.0. Otherwise `a` and `b` may differ by
-`rtol * |a| + rtol / 10 * scale`, where `scale` is the largest finite magnitude around: that of the output, and,
-along each axis where there is enough to tell, that of the slice in which the element lies, whichever is least; NaN and infinities must still be the same. `rtol` is by the dtype, see
+`rtol * |a| + rtol / 10 * scale`, where `scale` is the largest finite magnitude around (see `magnitude_around`),
+at least one smallest normal number; NaN and infinities must still be the same. `rtol` is by the dtype, see
 `RTOL`. An output that is beyond it may still lie within the original's own noise, see `noise.py`.
 """
 
@@ -189,7 +189,7 @@ def magnitude_around(array: np.ndarray) -> np.ndarray:
         if array.shape[axis] > 1 and array.size >= _ENOUGH * array.shape[axis]:
             largest = np.max(size, axis=others, initial=0.0, keepdims=True)
             around = np.minimum(around, np.where(largest > 0, largest, whole))
-    return np.maximum(around, _LEAST * whole)
+    return np.asarray(np.maximum(around, _LEAST * whole))
 
 
 def _measure(a: np.ndarray, b: np.ndarray, errors: Errors) -> float:

@@ -40,15 +40,20 @@ class Control(Scalars):
         ]
         unknown = [None] * rank
         body = helper.make_graph(
-            body_nodes, prefix,
-            [helper.make_tensor_value_info(f"{prefix}_i", TensorProto.INT64, []),
-             helper.make_tensor_value_info(f"{prefix}_go_in", TensorProto.BOOL, []),
-             helper.make_tensor_value_info(f"{prefix}_x", TensorProto.FLOAT, unknown),
-             helper.make_tensor_value_info(f"{prefix}_n", TensorProto.INT64, [])],
-            [helper.make_tensor_value_info(f"{prefix}_go", TensorProto.BOOL, []),
-             helper.make_tensor_value_info(f"{prefix}_next", TensorProto.FLOAT, unknown),
-             helper.make_tensor_value_info(f"{prefix}_sum", TensorProto.INT64, []),
-             helper.make_tensor_value_info(f"{prefix}_each", TensorProto.FLOAT, unknown)],
+            body_nodes,
+            prefix,
+            [
+                helper.make_tensor_value_info(f"{prefix}_i", TensorProto.INT64, []),
+                helper.make_tensor_value_info(f"{prefix}_go_in", TensorProto.BOOL, []),
+                helper.make_tensor_value_info(f"{prefix}_x", TensorProto.FLOAT, unknown),
+                helper.make_tensor_value_info(f"{prefix}_n", TensorProto.INT64, []),
+            ],
+            [
+                helper.make_tensor_value_info(f"{prefix}_go", TensorProto.BOOL, []),
+                helper.make_tensor_value_info(f"{prefix}_next", TensorProto.FLOAT, unknown),
+                helper.make_tensor_value_info(f"{prefix}_sum", TensorProto.INT64, []),
+                helper.make_tensor_value_info(f"{prefix}_each", TensorProto.FLOAT, unknown),
+            ],
         )
         trips = self.clipped(self.number(), 0, 3)
         go = self.const(True, np.bool_) if self.rng.random() < 0.7 else ""
@@ -72,13 +77,23 @@ class Control(Scalars):
             for end in ("state", "slice", "sum", "out")
         }
         body = helper.make_graph(
-            [helper.make_node("Add", [f"{prefix}_state", f"{prefix}_slice"], [f"{prefix}_sum"]),
-             helper.make_node("Neg", [f"{prefix}_slice"], [f"{prefix}_out"])],
-            prefix, [infos["state"], infos["slice"]], [infos["sum"], infos["out"]],
+            [
+                helper.make_node("Add", [f"{prefix}_state", f"{prefix}_slice"], [f"{prefix}_sum"]),
+                helper.make_node("Neg", [f"{prefix}_slice"], [f"{prefix}_out"]),
+            ],
+            prefix,
+            [infos["state"], infos["slice"]],
+            [infos["sum"], infos["out"]],
         )
         total, each = self.node(
-            "Scan", [state, name], 2, body=body, num_scan_inputs=1, scan_input_axes=[axis],
-            scan_output_axes=[self.rng.randrange(rank)], scan_input_directions=[self.rng.randint(0, 1)],
+            "Scan",
+            [state, name],
+            2,
+            body=body,
+            num_scan_inputs=1,
+            scan_input_axes=[axis],
+            scan_output_axes=[self.rng.randrange(rank)],
+            scan_input_directions=[self.rng.randint(0, 1)],
         )
         self.tensors += [(total, rank - 1), (each, rank)]
 

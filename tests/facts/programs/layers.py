@@ -14,9 +14,27 @@ class Layers(Builder):
     def add_layer(self) -> None:
         """One of them."""
         self.rng.choice(
-            (self._pool_line, self._pool_line, self._conv_line, self._conv_line, self._conv_transpose_line, self._gemm,
-             self._einsum, self._normalization, self._softmax, self._depth_to_space, self._gather_nd, self._scatter_nd,
-             self._where, self._repeat, self._crop_or_pad, self._upsample_to, self._lstm, self._unique, self._cast_like)
+            (
+                self._pool_line,
+                self._pool_line,
+                self._conv_line,
+                self._conv_line,
+                self._conv_transpose_line,
+                self._gemm,
+                self._einsum,
+                self._normalization,
+                self._softmax,
+                self._depth_to_space,
+                self._gather_nd,
+                self._scatter_nd,
+                self._where,
+                self._repeat,
+                self._crop_or_pad,
+                self._upsample_to,
+                self._lstm,
+                self._unique,
+                self._cast_like,
+            )
         )()
 
     def _line(self) -> str:
@@ -25,7 +43,9 @@ class Layers(Builder):
 
     def _window(self, kernel: int) -> dict[str, object]:
         attributes: dict[str, object] = {
-            "kernel_shape": [kernel], "strides": [self.rng.randint(1, 3)], "dilations": [self.rng.randint(1, 2)],
+            "kernel_shape": [kernel],
+            "strides": [self.rng.randint(1, 3)],
+            "dilations": [self.rng.randint(1, 2)],
         }
         padding = self.rng.choice(("none", "pads", "SAME_UPPER", "SAME_LOWER", "VALID"))
         if padding == "pads":
@@ -107,8 +127,11 @@ class Layers(Builder):
         name, rank = self.tensor(1)
         rows = self.op("Gather", self.op("Shape", name), self.const(0))
         order = self.op("Range", self.const(0), rows, self.const(1))
-        twice = self.op("Reshape", self.op("Expand", self.op("Unsqueeze", order, self.const([1])), self.const([1, 2])),
-                        self.const([-1]))
+        twice = self.op(
+            "Reshape",
+            self.op("Expand", self.op("Unsqueeze", order, self.const([1])), self.const([1, 2])),
+            self.const([-1]),
+        )
         self.tensors.append((self.op("Gather", name, twice, axis=0), rank))
 
     def _crop_or_pad(self) -> None:

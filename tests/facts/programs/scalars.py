@@ -13,9 +13,22 @@ class Scalars(Builder):
 
     def add_scalar(self) -> None:
         self.rng.choice(
-            (self._dim, self._dim, self._size, self._arithmetic, self._arithmetic, self._arithmetic, self._division,
-             self._division, self._unary, self._through_float, self._through_int32, self._selection,
-             self._reduction, self._pick)
+            (
+                self._dim,
+                self._dim,
+                self._size,
+                self._arithmetic,
+                self._arithmetic,
+                self._arithmetic,
+                self._division,
+                self._division,
+                self._unary,
+                self._through_float,
+                self._through_int32,
+                self._selection,
+                self._reduction,
+                self._pick,
+            )
         )()
 
     def _dim(self) -> None:

@@ -16,11 +16,31 @@ class Tensors(Builder):
 
     def add_tensor(self) -> None:
         self.rng.choice(
-            (self._constant_of_shape, self._expand, self._flatten, self._reshape, self._reshape_by_dims,
-             self._slice_tensor, self._slice_tensor, self._tile_tensor, self._pad_tensor, self._concat_tensors,
-             self._gather_rows, self._transpose, self._unsqueeze, self._reduce_tensor, self._broadcast,
-             self._matmul, self._split_tensor, self._pool, self._resize, self._data_dependent, self._generate,
-             self._trilu, self._top_k)
+            (
+                self._constant_of_shape,
+                self._expand,
+                self._flatten,
+                self._reshape,
+                self._reshape_by_dims,
+                self._slice_tensor,
+                self._slice_tensor,
+                self._tile_tensor,
+                self._pad_tensor,
+                self._concat_tensors,
+                self._gather_rows,
+                self._transpose,
+                self._unsqueeze,
+                self._reduce_tensor,
+                self._broadcast,
+                self._matmul,
+                self._split_tensor,
+                self._pool,
+                self._resize,
+                self._data_dependent,
+                self._generate,
+                self._trilu,
+                self._top_k,
+            )
         )()
 
     def sizes(self, count: int) -> str:

@@ -12,8 +12,23 @@ class Vectors(Builder):
 
     def add_vector(self) -> None:
         self.rng.choice(
-            (self._shape, self._shape, self._concat, self._concat, self._slice, self._gather, self._elementwise,
-             self._fill, self._scatter, self._split, self._tile, self._pad, self._mask, self._cumsum, self._range)
+            (
+                self._shape,
+                self._shape,
+                self._concat,
+                self._concat,
+                self._slice,
+                self._gather,
+                self._elementwise,
+                self._fill,
+                self._scatter,
+                self._split,
+                self._tile,
+                self._pad,
+                self._mask,
+                self._cumsum,
+                self._range,
+            )
         )()
 
     def _shape(self) -> None:

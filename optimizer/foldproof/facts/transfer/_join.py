@@ -113,9 +113,7 @@ def outside(fact: Fact, is_local: Callable[[Dim], bool], fresh: FreshDim) -> Fac
         return dataclasses.replace(fact, item=item, items=items)
     shape, elements = fact.shape, fact.known_elements
     if shape is not None and any(map(local, shape)):
-        shape = None if fresh is None else tuple(
-            fresh(axis) if local(dim) else dim for axis, dim in enumerate(shape)
-        )
+        shape = None if fresh is None else tuple(fresh(axis) if local(dim) else dim for axis, dim in enumerate(shape))
     if elements is not None and any(map(local, elements)):
         elements = _unless_unknown(tuple(None if local(element) else element for element in elements))
     if shape is fact.shape and elements is fact.known_elements:

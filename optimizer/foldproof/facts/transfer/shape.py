@@ -29,7 +29,7 @@ def shape(node: NodeView) -> Fact:
 
 
 def shape_slice(rank: int, start: int, end: int | None) -> tuple[int, int]:
-    """The clamped bounds that Shape's `start` and `end` select: negative ones count from the back; never end < start."""
+    """The clamped bounds of Shape's `start` and `end`: negative ones count from the back; never end < start."""
     first = min(max(start + rank if start < 0 else start, 0), rank)
     last = rank if end is None else min(max(end + rank if end < 0 else end, 0), rank)
     return first, max(first, last)
