@@ -83,7 +83,7 @@ def _is_wrong(value: ir.Value, facts: Facts) -> bool:
 
 
 def _disproves(proven: DimLike, claimed: int | ir.SymbolicDim) -> bool:
-    """Whether a proven dim rules a claimed one out: two integers that differ, or an integer where the contract varies."""
+    """Whether a proven dim rules out a claimed one: two different integers, or an integer where the contract varies."""
     if not isinstance(claimed, int) or claimed < 0:
         return False
     if isinstance(proven, int):

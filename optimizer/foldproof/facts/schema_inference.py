@@ -1,7 +1,7 @@
 """What an operator's own schema says of its outputs: the fallback where no transfer function is written.
 
-onnx runs the schema's inference on one node. Symbolic dims go in and come back as names. Where it is known to be unsound,
-the operator has a transfer function of its own.
+onnx runs the schema's inference on one node. Symbolic dims go in and come back as names. Where it is known to be
+unsound, the operator has a transfer function of its own.
 """
 
 from __future__ import annotations

@@ -155,9 +155,13 @@ class Folder:
         while stack:
             current = stack[-1]
             missing = [
-                maker for value in reads_of(current)
-                if (maker := value.producer()) is not None and maker in candidates.nodes
-                and maker not in done and maker not in order and not is_source(value, self._facts)
+                maker
+                for value in reads_of(current)
+                if (maker := value.producer()) is not None
+                and maker in candidates.nodes
+                and maker not in done
+                and maker not in order
+                and not is_source(value, self._facts)
             ]
             if current in order or current in done:
                 stack.pop()
@@ -171,4 +175,3 @@ class Folder:
     def _bytes_of(self, node: ir.Node) -> int:
         values = [*node.outputs, *(value for value in reads_of(node) if value.producer() is None)]
         return sum(size_of(value, self._facts) or 0 for value in values)
-

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import onnx_ir as ir
 
 from foldproof.facts import Facts
+from foldproof.facts.description import known_shapes
 from foldproof.graphs import all_graphs, operator_name
 from foldproof.kernels import CROSS_CHECKED
 from foldproof.reporting.report import Fate, Outcome
@@ -33,6 +34,7 @@ class Watch:
             for node in graph
             if not node.domain and node.op_type in CROSS_CHECKED and node.outputs
         ]
+        self._inputs = {node: tuple(node.inputs) for node, *_ in self._nodes}
         self._unread = {
             node for node, *_ in self._nodes if not any(v.uses() or v.is_graph_output() for v in node.outputs)
         }
@@ -65,7 +67,7 @@ class Watch:
         entry = entries.get(node)
         if entry is not None:
             value = self._value(node)
-            because = "; ".join(entry.because)
+            because = "; ".join(known_shapes(self._inputs[node], self._facts))
             if node in self._unread:
                 return Fate(name, operator, graph, "removed", "nothing reads it")
             if value is not None:  # into a constant of its own, or with all that reads it

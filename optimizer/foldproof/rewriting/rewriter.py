@@ -11,6 +11,7 @@ import onnx_ir as ir
 
 from foldproof.errors import FoldproofError, RuleError
 from foldproof.facts import Facts
+from foldproof.facts.description import known_shapes
 from foldproof.facts.fact import is_more
 from foldproof.graphs import all_graphs, annotated_names, bodies_of, node_label, operator_name
 from foldproof.rewriting.builder import Builder, CannotBuild
@@ -345,20 +346,10 @@ class Rewriter:
             names.append(graph.name or "graph")
         return "/".join(reversed(names))
 
-    def _shown(
-        self, node: ir.Node, replacements: Sequence[ir.Value | None]
-    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def _shown(self, node: ir.Node, replacements: Sequence[ir.Value | None]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """What the ledger says of a rewrite: what came in, and the facts at its boundary."""
         added = tuple(_value_text(value) for value in replacements if value is not None)
-        because = []
-        for value in node.inputs:
-            if value is None:
-                continue
-            fact = self._facts.of(value)
-            if fact.shape is not None:
-                dims = ", ".join(str(dim) for dim in fact.shape)
-                because.append(f"{value.name} has the shape [{dims}] by {fact.basis}")
-        return added, tuple(because)
+        return added, known_shapes(node.inputs, self._facts)
 
 
 def _declare_as(value: ir.Value, output: ir.Value) -> None:
