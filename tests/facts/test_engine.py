@@ -159,3 +159,25 @@ def test_determinism(body: str, deterministic: bool) -> None:
         )
     )
     assert Facts(model).is_deterministic(model.graph[0]) is deterministic
+
+
+def test_a_dim_that_inference_has_no_name_for_gets_the_author_s() -> None:
+    facts, values = facts_of("g (float[N] x) => (int64[1,K] y) { y = NonZero(x) }")
+    dim = facts.of(values["y"]).shape[1]
+    assert str(dim) == "K"
+    assert dim != Dim.symbol("K")
+
+
+@pytest.mark.parametrize(
+    ("fact", "expected"),
+    [
+        (tensor_fact(ir.DataType.INT64, (3,), [4, -2, 7]), (-2, 7)),
+        (tensor_fact(ir.DataType.INT64, (2,), [Dim.symbol("N"), 3]), (0, 2**30)),
+        (tensor_fact(ir.DataType.INT64, (2,), [None, 3]), (None, None)),
+        (tensor_fact(ir.DataType.BOOL, (Dim.symbol("N"),)), (0, 1)),
+        (tensor_fact(ir.DataType.UINT8, (2,)), (0, None)),
+        (tensor_fact(ir.DataType.FLOAT, (2,)), (None, None)),
+    ],
+)
+def test_the_range_of_the_elements(fact: Fact, expected: tuple[int | None, int | None]) -> None:
+    assert fact.range == expected

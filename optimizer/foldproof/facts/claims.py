@@ -63,7 +63,7 @@ def correct(model: ir.Model, facts: Facts) -> Iterator[ir.Value]:
                 if fact.shape is None or fact.dtype is not value.dtype or not _is_wrong(value, facts):
                     continue
                 if not (graph is model.graph and value.is_graph_output()):
-                    value.shape = ir.Shape([_declarable(dim) for dim in fact.shape])
+                    value.shape = ir.Shape(_corrected(fact.shape, value.shape))
                     yield value
 
 
@@ -96,11 +96,18 @@ def _is_of_contract(dim: Dim) -> bool:
     return all(symbol.scope <= 0 for symbol in dim.symbols)
 
 
-def _declarable(dim: DimLike) -> int | str | None:
-    """A dim as a declaration writes it: a dim that only inference has a name for is left open."""
-    if isinstance(dim, int):
-        return dim
-    return str(dim) if all(symbol.scope == 0 for symbol in dim.symbols) else None
+def _corrected(
+    proven: tuple[DimLike, ...], claimed: ir.Shape | None
+) -> Iterator[int | str | ir.SymbolicDim | None]:
+    """The dims to declare: those that are proven, and the author's symbol where only inference has a name for one."""
+    for axis, dim in enumerate(proven):
+        if isinstance(dim, int):
+            yield dim
+        elif all(symbol.scope == 0 for symbol in dim.symbols):
+            yield str(dim)
+        else:
+            author = claimed[axis] if claimed is not None and len(claimed) == len(proven) else None
+            yield None if isinstance(author, int) else author
 
 
 def _name(dim: int | ir.SymbolicDim) -> str:

@@ -97,10 +97,14 @@ class Facts:
         return node.attributes.get(name)
 
     def fresh(self, value: ir.Value, axis: int) -> Dim:
-        """A symbol for a dim of which nothing is known; always the same one for the same value and axis."""
+        """A symbol for a dim of which nothing is known; always the same one for the same value and axis.
+
+        It has the name that the author declared there, if any, but is another symbol than that of the contract.
+        """
         key = (value, axis)
         if key not in self._fresh:
-            self._fresh[key] = Dim.symbol(f"{value.name}:{axis}", next(self._scopes))
+            name = _declared_symbol(value, axis) or f"{value.name}:{axis}"
+            self._fresh[key] = Dim.symbol(name, next(self._scopes))
         return self._fresh[key]
 
     @property
@@ -372,6 +376,14 @@ def _declared(type_: ir.TypeProtocol | None, shape: tuple[DimLike, ...] | None, 
     if isinstance(type_, ir.TensorType):
         return Fact(dtype=type_.dtype, shape=shape, basis=basis)
     return Fact(basis=basis)
+
+
+def _declared_symbol(value: ir.Value, axis: int) -> str | None:
+    """The symbol that the model declares for a dim of a value."""
+    if value.shape is None or not 0 <= axis < len(value.shape):
+        return None
+    dim = value.shape[axis]
+    return None if isinstance(dim, int) else dim.value
 
 
 def _completed(fact: Fact, dtype: ir.DataType | None, basis: Basis) -> Fact:

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 import onnx_ir as ir
 
-from foldproof.facts.dim import Dim, DimLike, product
+from foldproof.facts.dim import Dim, DimLike, lower_bound, product, upper_bound
 
 Element: TypeAlias = "int | Fraction | Dim | None"
 """One element of a small tensor: exact (booleans are 0 and 1, floats are their exact value), symbolic, or unknown.
@@ -126,6 +126,23 @@ class Fact:
             return self.known_fill
         elements = self.elements
         return elements[0] if elements and all(element == elements[0] for element in elements) else None
+
+    @functools.cached_property
+    def range(self) -> tuple[int | None, int | None]:
+        """The least and the greatest integer that any element may be, as far as that is proven; None is unbounded.
+
+        Known where the elements or the fill are, and by the type of booleans and unsigned integers.
+        """
+        elements = self.elements if self.fill is None else (self.fill,)
+        bounds = [(lower_bound(e), upper_bound(e)) for e in elements or () if isinstance(e, (int, Dim))]
+        if elements and len(bounds) == len(elements):
+            lows = [low for low, _ in bounds if low is not None]
+            highs = [high for _, high in bounds if high is not None]
+            complete = len(lows) == len(bounds), len(highs) == len(bounds)
+            return min(lows) if complete[0] else None, max(highs) if complete[1] else None
+        if self.dtype is ir.DataType.BOOL:
+            return 0, 1
+        return (0 if self.dtype is not None and self.dtype.name.startswith("UINT") else None), None
 
     @property
     def is_static(self) -> bool:
