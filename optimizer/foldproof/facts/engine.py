@@ -121,6 +121,11 @@ class Facts:
         """The node that holds a graph as its body; None for the main graph and for a function's."""
         return self._owners.get(graph)
 
+    @property
+    def has_functions(self) -> bool:
+        """Whether the model has functions of its own, so that an attribute may refer to one of a call."""
+        return bool(self._model.functions)
+
     def root(self, graph: ir.Graph) -> ir.Graph:
         """The main graph or function in which a graph stands."""
         while (owner := self._owners.get(graph)) is not None and owner.graph is not None:
@@ -261,10 +266,11 @@ class Facts:
         """Infers all outputs of a node whose inputs are known."""
         view = NodeView(node, self)
         facts = self._guarded(node, lambda: self._apply(view))
-        basis = Basis.INFERENCE
+        basis = last = Basis.INFERENCE
         for value in node.inputs:
-            if value is not None and (other := self.of(value).basis) is not basis:
-                basis |= other
+            other = last if value is None else self.of(value).basis
+            if other is not last and other is not basis:
+                basis, last = basis | other, other
         for index, output in enumerate(node.outputs):
             fact = (facts[index] if index < len(facts) else None) or UNKNOWN
             dtype = schema_inference.output_dtype(view, index) if fact.dtype is None else fact.dtype
@@ -395,6 +401,4 @@ def _completed(fact: Fact, dtype: ir.DataType | None, basis: Basis) -> Fact:
     gets_dtype = fact.dtype is None and dtype is not None and fact.kind is Kind.TENSOR
     if not gets_basis and not gets_dtype:
         return fact
-    return dataclasses.replace(
-        fact, basis=basis if gets_basis else fact.basis, dtype=dtype if gets_dtype else fact.dtype
-    )
+    return fact.settled(dtype if gets_dtype else fact.dtype, basis if gets_basis else fact.basis)

@@ -54,7 +54,8 @@ class NodeView:
 
     def input(self, index: int) -> Fact:
         """The fact of one input; `UNKNOWN` where it is left out."""
-        return self.facts.of(self.node.inputs[index]) if self.has_input(index) else UNKNOWN
+        inputs = self.node.inputs
+        return self.facts.of(inputs[index]) if index < len(inputs) else UNKNOWN
 
     def has_attribute(self, name: str) -> bool:
         """Whether an attribute is given."""
@@ -72,7 +73,7 @@ class NodeView:
 
     def has_unknown_attribute(self) -> bool:
         """Whether an attribute refers to one of the enclosing function, at a call that is not known."""
-        if not any(attribute.is_ref() for attribute in self.node.attributes.values()):
+        if not self.facts.has_functions or not any(attribute.is_ref() for attribute in self.node.attributes.values()):
             return False
         return any(
             attribute.is_ref()

@@ -297,7 +297,8 @@ class Rewriter:
         """Takes a node out of its graph, with all that its bodies read."""
         graph = node.graph
         assert graph is not None
-        for inner in [node, *(each for body in bodies_of(node) for each in body.all_nodes())]:
+        inside = [each for body in bodies_of(node) for each in body.all_nodes()]
+        for inner in [node, *inside]:
             for index, value in enumerate(inner.inputs):
                 if value is None:
                     continue
@@ -305,8 +306,10 @@ class Rewriter:
                 producer = value.producer()
                 if producer is not None and not value.uses():
                     self._enqueue([producer])
-        graph.remove(node)
-        self.reasons.pop(node, None)
+        for inner in [node, *inside]:  # what is in no graph any more is not offered to rules
+            if inner.graph is not None:
+                inner.graph.remove(inner)
+            self.reasons.pop(inner, None)
 
     def _clean_initializers(self) -> None:
         rules = [rule for rule in self._rules if rule.of_initializers]
