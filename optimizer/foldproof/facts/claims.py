@@ -96,9 +96,7 @@ def _is_of_contract(dim: Dim) -> bool:
     return all(symbol.scope <= 0 for symbol in dim.symbols)
 
 
-def _corrected(
-    proven: tuple[DimLike, ...], claimed: ir.Shape | None
-) -> Iterator[int | str | ir.SymbolicDim | None]:
+def _corrected(proven: tuple[DimLike, ...], claimed: ir.Shape | None) -> Iterator[int | str | ir.SymbolicDim | None]:
     """The dims to declare: those that are proven, and the author's symbol where only inference has a name for one."""
     for axis, dim in enumerate(proven):
         if isinstance(dim, int):

@@ -24,6 +24,9 @@ from foldproof.facts.fills import filled
 from foldproof.facts.registry import NodeView, body_inputs_of, transfer_of
 from foldproof.graphs import bodies_of, node_label, operator_name
 
+_BASES = [Basis(mask) for mask in range(sum(basis.value for basis in Basis) + 1)]
+"""Each union of bases: to look one up is much cheaper than to make it."""
+
 MAX_CALL_DEPTH = 32
 """Calls of model-local functions nested deeper than this are not followed."""
 
@@ -58,9 +61,11 @@ class Facts:
             self._index_bodies(graph)
 
     def _index_bodies(self, graph: ir.Graph) -> None:
-        for node in graph.all_nodes():
-            for body in bodies_of(node):
-                self._owners[body] = node
+        for node in graph:
+            if node.attributes:
+                for body in bodies_of(node):
+                    self._owners[body] = node
+                    self._index_bodies(body)
 
     # What rules and transfer functions ask ---------------------------------------------------------------------------
 
@@ -266,11 +271,10 @@ class Facts:
         """Infers all outputs of a node whose inputs are known."""
         view = NodeView(node, self)
         facts = self._guarded(node, lambda: self._apply(view))
-        basis = last = Basis.INFERENCE
-        for value in node.inputs:
-            other = last if value is None else self.of(value).basis
-            if other is not last and other is not basis:
-                basis, last = basis | other, other
+        mask = Basis.INFERENCE.value
+        for known in view.inputs:
+            mask |= known.basis.value
+        basis = _BASES[mask]
         for index, output in enumerate(node.outputs):
             fact = (facts[index] if index < len(facts) else None) or UNKNOWN
             dtype = schema_inference.output_dtype(view, index) if fact.dtype is None else fact.dtype

@@ -36,11 +36,13 @@ _ELEMENTWISE = frozenset(
 
 _CASTS = frozenset({"Cast", "CastLike"})
 
+_CARRIERS = frozenset({"ConstantOfShape"}) | _MOVES | _JOINS | _ELEMENTWISE | _CASTS
+
 
 def filled(view: NodeView, fact: Fact) -> Fact:
     """The fact of a node's output, with its fill where the inputs' fills prove one."""
     op_type = view.op_type
-    if view.node.domain or fact.kind is not Kind.TENSOR or fact.known_fill is not None:
+    if op_type not in _CARRIERS or view.node.domain or fact.kind is not Kind.TENSOR or fact.known_fill is not None:
         return fact
     fill: Element = None
     if op_type == "ConstantOfShape":

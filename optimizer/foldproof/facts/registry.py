@@ -22,11 +22,12 @@ class NodeView:
         facts: The facts of the model.
     """
 
-    __slots__ = ("facts", "node")
+    __slots__ = ("_inputs", "facts", "node")
 
     def __init__(self, node: ir.Node, facts: Facts) -> None:
         self.node = node
         self.facts = facts
+        self._inputs = [facts.of(value) for value in node.inputs]
 
     @property
     def op_type(self) -> str:
@@ -41,7 +42,7 @@ class NodeView:
     @property
     def inputs(self) -> list[Fact]:
         """The facts of all inputs; `UNKNOWN` for one that is left out."""
-        return [self.facts.of(value) for value in self.node.inputs]
+        return self._inputs
 
     @property
     def output_count(self) -> int:
@@ -54,8 +55,7 @@ class NodeView:
 
     def input(self, index: int) -> Fact:
         """The fact of one input; `UNKNOWN` where it is left out."""
-        inputs = self.node.inputs
-        return self.facts.of(inputs[index]) if index < len(inputs) else UNKNOWN
+        return self._inputs[index] if index < len(self._inputs) else UNKNOWN
 
     def has_attribute(self, name: str) -> bool:
         """Whether an attribute is given."""

@@ -6,6 +6,7 @@ tells where each element does, whatever it is (an integer, an expression, or unk
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from math import gcd
 from typing import Any, TypeAlias
@@ -114,7 +115,7 @@ def positions(fact: Fact, offset: int = 0) -> Positions | None:
         offset: The position of its first element, to tell the elements of several tensors apart.
     """
     elements, shape = fact.elements, static_shape(fact.shape)
-    if elements is None or shape is None or len(elements) != np.prod(shape, dtype=np.int64):
+    if elements is None or shape is None or len(elements) != math.prod(shape):
         return None
     return np.arange(offset, offset + len(elements), dtype=np.int64).reshape(shape)
 
