@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -61,7 +62,7 @@ class Equivalents:
         self._facts = facts
         self._first: dict[_Key, list[ir.Value]] = {}
         self._computed: dict[Hashable, list[ir.Node]] = {}
-        self._stored: dict[Hashable, list[ir.Value]] = {}
+        self._stored: dict[Hashable, _Group] = {}
 
     def earlier_node(self, node: ir.Node) -> ir.Node | None:
         """Another node that computes the same of the same, and that stands before this one.
@@ -89,13 +90,11 @@ class Equivalents:
         is_output = value.is_graph_output() or not self._facts.is_in_main(value.graph)
         if tensor is None or is_output or self._facts.is_overridable(value) or tensor.dtype is ir.DataType.STRING:
             return None
-        seen = self._stored.setdefault((tensor.dtype, tuple(tensor.shape.numpy())), [])
-        for other in seen:
-            if other is not value and other.is_initializer() and _same_bits(other, value):
-                return other
-        if value not in seen and value.graph is not None and self._facts.owner(value.graph) is None:
-            seen.append(value)
-        return None
+        group = self._stored.setdefault((tensor.dtype, tuple(tensor.shape.numpy())), _Group())
+        other = group.first_equal(value)
+        if other is None and value.graph is not None and self._facts.owner(value.graph) is None:
+            group.add(value)
+        return other
 
     def _computation(self, node: ir.Node) -> Hashable:
         """What makes two nodes compute the same; None for a node that can't be compared."""
@@ -141,16 +140,45 @@ class Equivalents:
         return (fact.dtype, shape, dims) if any(isinstance(dim, Dim) for dim in dims) else None
 
 
-def _same_bits(a: ir.Value, b: ir.Value) -> bool:
-    """Whether two initializers hold the same bytes: -0.0 is not 0.0, and NaNs have their payload."""
+class _Group:
+    """Initializers of one type and dims. Contents are read from the second one on, once each."""
+
+    def __init__(self) -> None:
+        self._unread: ir.Value | None = None
+        self._by_digest: dict[bytes, ir.Value] = {}
+
+    def first_equal(self, value: ir.Value) -> ir.Value | None:
+        """The one that was added with the same bits and is still there."""
+        if self._unread is None and not self._by_digest:
+            return None
+        if self._unread is value:
+            return None
+        if self._unread is not None:
+            self._enter(self._unread)
+            self._unread = None
+        digest = _digest(value)
+        other = None if digest is None else self._by_digest.get(digest)
+        return other if other is not None and other is not value and other.is_initializer() else None
+
+    def add(self, value: ir.Value) -> None:
+        """Adds one that equals none of the others."""
+        if self._unread is None and not self._by_digest:
+            self._unread = value
+        elif self._unread is not value:
+            self._enter(value)
+
+    def _enter(self, value: ir.Value) -> None:
+        digest = _digest(value)
+        if digest is not None:
+            self._by_digest[digest] = value
+
+
+def _digest(value: ir.Value) -> bytes | None:
+    """What tells the bits of an initializer: -0.0 is not 0.0, and NaNs have their payload; None if it can't be read."""
     try:
-        return (
-            a.const_value is not None
-            and b.const_value is not None
-            and (a.const_value is b.const_value or a.const_value.tobytes() == b.const_value.tobytes())
-        )
-    except (OSError, ValueError):  # an external data file is missing, or may not be read
-        return False
+        return None if value.const_value is None else hashlib.blake2b(value.const_value.tobytes()).digest()
+    except (OSError, ValueError):  # its external data file is missing, or may not be read
+        return None
 
 
 def _attribute_content(attribute: ir.Attr) -> Hashable:
