@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import onnx_ir as ir
 
-from foldproof.facts import Dim, DimLike, Facts
+from foldproof.facts import Dim, DimLike, Element, Facts
 from foldproof.facts.dim import at_least
 from foldproof.rewriting import Forward, Outcome, Reason, Replace, rule
 from foldproof_rules._moves import (
@@ -41,8 +41,16 @@ def reshape_target(node: ir.Node, facts: Facts) -> Outcome:
     target = constant_target(before, after) or _by_element(node, facts, before)
     if target is None:
         return Reason("no constant makes [{}] of [{}]", ", ".join(map(str, after)), ", ".join(map(str, before)))
+    if attribute(node, "allowzero", 0) and 0 in target and not _is_explicit(facts.of(node.inputs[1]).elements):
+        # A -1 beside a 0 that is no copy: onnxruntime leaves such a 0 out of the division.
+        return Reason("with allowzero, a copied dim may stand beside a -1")
     source = node.inputs[0]
     return Replace(lambda op: reshape(op, source, target))
+
+
+def _is_explicit(elements: Sequence[Element] | None) -> bool:
+    """Whether each element of a target is known, and none is -1."""
+    return elements is not None and all(isinstance(each, (int, Dim)) and each != -1 for each in elements)
 
 
 def _by_element(node: ir.Node, facts: Facts, before: Sequence[DimLike]) -> list[int] | None:

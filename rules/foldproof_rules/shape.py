@@ -18,7 +18,7 @@ SHAPE_PRESERVING = frozenset(
         *("LpNormalization", "MeanVarianceNormalization", "RMSNormalization", "Softmax", "LogSoftmax", "Hardmax"),
         *("Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Celu", "Clip", "Cos", "Cosh", "Elu"),
         *("Erf", "Exp", "Floor", "Gelu", "HardSigmoid", "HardSwish", "IsInf", "IsNaN", "LeakyRelu", "Log", "Mish"),
-        *("Neg", "Not", "PRelu", "Reciprocal", "Relu", "Round", "Selu", "Shrink", "Sigmoid", "Sign", "Sin", "Sinh"),
+        *("Neg", "Not", "Reciprocal", "Relu", "Round", "Selu", "Shrink", "Sigmoid", "Sign", "Sin", "Sinh"),
         *("Softplus", "Softsign", "Sqrt", "Swish", "Tan", "Tanh", "ThresholdedRelu", "BitwiseNot"),
     }
 )
@@ -71,9 +71,10 @@ def _earliest_alike(value: ir.Value | None, facts: Facts) -> ir.Value | None:
 def _shaped_alike(value: ir.Value, maker: ir.Node, facts: Facts) -> Iterator[ir.Value]:
     """The inputs of the value's maker that have the value's shape, in every run."""
     shape = facts.shape(value)
+    is_standard = not maker.domain and facts.function(maker) is None
     for index, candidate in enumerate(maker.inputs):
         if candidate is None or facts.of(candidate).kind is not Kind.TENSOR:
             continue
-        preserved = index == 0 and value.index() == 0 and not maker.domain and maker.op_type in SHAPE_PRESERVING
+        preserved = index == 0 and value.index() == 0 and is_standard and maker.op_type in SHAPE_PRESERVING
         if preserved or (shape is not None and facts.shape(candidate) == shape):
             yield candidate

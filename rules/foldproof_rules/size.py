@@ -108,10 +108,11 @@ def _counted_alike(value: ir.Value, facts: Facts) -> ir.Value | None:
     if maker is None:
         return None
     count = facts.element_count(value)
+    is_standard = not maker.domain and facts.function(maker) is None
     for index, candidate in enumerate(maker.inputs):
         if candidate is None or facts.of(candidate).kind is not Kind.TENSOR:
             continue
-        preserved = index == 0 and value.index() == 0 and not maker.domain and maker.op_type in COUNT_PRESERVING
+        preserved = index == 0 and value.index() == 0 and is_standard and maker.op_type in COUNT_PRESERVING
         if preserved or (count is not None and facts.element_count(candidate) == count):
             return candidate
     return None

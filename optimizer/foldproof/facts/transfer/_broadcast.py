@@ -119,6 +119,29 @@ def merge(shapes: Sequence[Shape | None]) -> Shape | None:
     return tuple(next((dim for dim in dims if isinstance(dim, int)), dims[0]) for dims in zip(*known, strict=True))
 
 
+def joined(shapes: Sequence[Shape | None]) -> tuple[DimLike | None, ...] | None:
+    """The dims that values which are joined along one axis have in common; None for a dim that is not proven.
+
+    By the specification they are equal. onnxruntime ignores empty values, whatever their dims, so where two differ,
+    only one that is proven not to be empty tells.
+
+    Returns:
+        A dim for each axis, None where the rank is unknown or differs.
+    """
+    known = [shape for shape in shapes if shape is not None]
+    if not known or any(len(shape) != len(known[0]) for shape in known):
+        return None
+    filled = [shape for shape in known if all(at_least(dim, 1) for dim in shape)]
+    common: list[DimLike | None] = []
+    for axis, dims in enumerate(zip(*known, strict=True)):
+        telling = [shape[axis] for shape in filled]
+        if len(known) == len(shapes) and all(dim == dims[0] for dim in dims):
+            common.append(dims[0])
+        else:
+            common.append(next((dim for dim in telling if isinstance(dim, int)), telling[0] if telling else None))
+    return tuple(common)
+
+
 def broadcast_elements(
     facts: Sequence[Fact], shape: Shape | None, compute: Callable[..., Element], lenient: bool = False
 ) -> list[Element] | None:

@@ -132,8 +132,9 @@ def clip(node: NodeView) -> Fact:
 
 @infers("PRelu")
 def prelu(node: NodeView) -> Fact:
-    """PRelu-1..16: the shape of the first input, which the slope is broadcast to."""
-    return tensor_fact(None, node.input(0).shape)
+    """PRelu-1..16: the shape of the first input, which the slope is broadcast to; onnxruntime broadcasts both ways."""
+    data, slope = node.input(0), node.input(1)
+    return tensor_fact(None, data.shape if node.version < 7 else broadcast(node, [data.shape, slope.shape]))
 
 
 @infers("SwiGLU")

@@ -6,7 +6,6 @@ import numpy as np
 
 from foldproof.facts.fact import Fact, tensor_fact
 from foldproof.facts.registry import NodeView, infers
-from foldproof.facts.transfer._broadcast import merge
 from foldproof.facts.transfer._moves import Positions, axis_in, is_small, join, pick, positions, static_shape
 
 
@@ -82,10 +81,8 @@ def gather_nd(node: NodeView) -> Fact | None:
         return tensor_fact(data.dtype)
     if not 0 <= batch < len(indices.shape) or batch + depth > len(data.shape):
         return None
+    # The dims of the batch are those of the indices: so onnxruntime has it also where the data has others.
     shape = (*indices.shape[:-1], *data.shape[batch + depth :])
-    common = merge([data.shape[:batch], indices.shape[:batch]])
-    if common is not None:
-        shape = (*common, *shape[batch:])
     grid, where = positions(data), _known_indices(indices)
     if grid is None or where is None or batch or not is_small(shape) or not _inside(where, grid.shape):
         return tensor_fact(data.dtype, shape)

@@ -7,7 +7,7 @@ import numpy as np
 from foldproof.facts.dim import Dim, DimLike, ceil_div, exact_div
 from foldproof.facts.fact import Element, Fact, exact, tensor_fact
 from foldproof.facts.registry import NodeView, infers
-from foldproof.facts.transfer._broadcast import broadcast_dim, merge, static_count
+from foldproof.facts.transfer._broadcast import broadcast_dim, joined, static_count
 from foldproof.facts.transfer._moves import (
     Positions,
     axes_in,
@@ -29,7 +29,7 @@ from foldproof.facts.transfer._moves import (
 def concat(node: NodeView) -> Fact | None:
     """Concat-1..13: the dims along the axis are added, the others are the same for all inputs."""
     inputs = node.inputs
-    common = merge([fact.shape for fact in inputs])
+    common = joined([fact.shape for fact in inputs])
     if common is None:
         return None
     axis = axis_in(node.attribute("axis", 1 if node.version < 4 else None), len(common))
@@ -38,12 +38,12 @@ def concat(node: NodeView) -> Fact | None:
     total: DimLike | None = 0
     for fact in inputs:
         total = None if fact.shape is None or total is None else total + fact.shape[axis]
-    shape = list(common)
+    shape = [node.fresh(k) if dim is None else dim for k, dim in enumerate(common)]
     shape[axis] = node.fresh(axis) if total is None else total
-    joined = join(inputs)
+    parts = join(inputs)
     elements = None
-    if joined is not None and static_count(tuple(shape)) is not None:
-        grids, pool = joined
+    if parts is not None and static_count(tuple(shape)) is not None:
+        grids, pool = parts
         beside = [grid.shape[:axis] + grid.shape[axis + 1 :] for grid in grids]
         if all(dims == beside[0] for dims in beside):
             elements = pick(pool, np.concatenate(grids, axis))

@@ -50,10 +50,12 @@ def reshaped(
         return dims
     count = product(shape)
     others = product(dim for dim in dims if dim is not None)
-    # With -1, the node fails where the other dims have a 0. (With `allowzero` the specification calls it invalid,
-    # though onnxruntime leaves the zeros out of the division.) Otherwise the open dim could be anything then.
-    if len(open_axes) == 1 and (target[open_axes[0]] == -1 or at_least(others, 1)):
+    # With -1, the node fails where the other dims have a 0; but with `allowzero`, which the specification calls invalid
+    # then, onnxruntime leaves the zeros out of the division. Otherwise the open dim could be anything then.
+    if len(open_axes) == 1 and ((target[open_axes[0]] == -1 and zero_copies) or at_least(others, 1)):
         dims[open_axes[0]] = quotient(count, others)
+        return dims
+    if not zero_copies:
         return dims
     zeros: list[DimLike] = []  # targets that may be 0 and then are no more what comes out
     for axis in open_axes:

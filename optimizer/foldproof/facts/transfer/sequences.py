@@ -10,6 +10,7 @@ import onnx_ir as ir
 from foldproof.facts.dim import DimLike
 from foldproof.facts.fact import MAX_ELEMENTS, Element, Fact, Kind, tensor_fact
 from foldproof.facts.registry import NodeView, infers
+from foldproof.facts.transfer._broadcast import joined
 from foldproof.facts.transfer._join import item_at, join, join_all
 
 MAX_ITEMS = 256
@@ -181,8 +182,8 @@ def concat_from_sequence(node: NodeView) -> Fact | None:
     if any(len(shape) != rank for shape in shapes) or axis is None or not -out_rank <= axis < out_rank:
         return tensor_fact(dtype)
     axis %= out_rank
-    # Dims of the items off the axis must be equal, or else the run fails.
-    common = [next((d for d in dims if isinstance(d, int)), dims[0]) for dims in zip(*shapes, strict=True)]
+    dims = joined([None if fact is None else fact.shape for fact in known]) or ()
+    common = [node.fresh(k + (stacks and k >= axis)) if dim is None else dim for k, dim in enumerate(dims)]
     along: DimLike = node.fresh(axis)
     if stacks:
         if items is not None:
