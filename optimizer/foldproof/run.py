@@ -173,7 +173,7 @@ class Run:
                     evaluate=find_probes(self.optimized_proto),
                 )
             except UnverifiedError as error:  # there is no runtime at all
-                self._verification = Verification("unverified", reason=str(error))
+                self._verification = Verification("unverified", reason=str(error).rstrip("."))
         if self._verification.status == "different":
             self.verdict = "different"
             first = self._verification.differences[0]
