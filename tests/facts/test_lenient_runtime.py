@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
 
 from tests.facts.checking import assert_sound
@@ -18,6 +19,19 @@ def test_an_open_dim_beside_zeros_under_allowzero(sizes: tuple[int, int]) -> Non
     body = """g (float[N,M] x) => (float[A,B] y) { s = Shape(x) o = Constant <value_ints = [1]> () m = Gather(s, o)
         k = Constant <value_ints = [-1]> () t = Concat <axis = 0> (k, m) y = Reshape <allowzero = 1> (x, t) }"""
     assert_sound(parse(body), {"x": zeros(*sizes)})
+
+
+@pytest.mark.parametrize("sizes", [(0, 0), (0, 3), (2, 0), (2, 3)])
+def test_an_open_dim_beside_the_zeros_of_the_input_itself(sizes: tuple[int, int]) -> None:
+    body = """g (float[N,M,12] x) => (float[A,B,C,D] y) { s = Shape <end = 2> (x) k = Constant <value_ints = [-1, 4]> ()
+        t = Concat <axis = 0> (s, k) y = Reshape <allowzero = 1> (x, t) z = Shape <start = 2> (y) }"""
+    model = parse(body.replace("=> (float[A,B,C,D] y)", "=> (float[A,B,C,D] y, int64[2] z)"))
+    assert_sound(model, {"x": zeros(*sizes, 12)})
+    assert "Shape" in operators(model)
+    optimized, _ = rewrite(model)
+    assert [list(onnx.numpy_helper.to_array(each)) for each in optimized.graph.initializer if each.name == "z"] == [
+        [3, 4]
+    ]
 
 
 def test_a_copied_dim_beside_an_open_one_keeps_its_target_under_allowzero() -> None:

@@ -56,6 +56,9 @@ def reshaped(
         dims[open_axes[0]] = quotient(count, others)
         return dims
     if not zero_copies:
+        share = quotient(count, others)
+        if len(open_axes) == 1 and target[open_axes[0]] == -1 and _zeros_cancel(shape, dims, share):
+            dims[open_axes[0]] = share
         return dims
     zeros: list[DimLike] = []  # targets that may be 0 and then are no more what comes out
     for axis in open_axes:
@@ -69,6 +72,16 @@ def reshaped(
         # Where one of them is 0, so is the count, and what is left of it for this dim.
         dims[rest[0]] = None if share is None else product([share, *(minimum(zero, 1) for zero in zeros)])
     return dims
+
+
+def _zeros_cancel(shape: Sequence[DimLike], dims: Sequence[DimLike | None], share: DimLike | None) -> bool:
+    """Whether a -1 gives the same share also where dims are 0 and onnxruntime leaves the zeros out of the division.
+
+    It does where the dims that may be 0 are the same before and after: those of `[b, s, 384]` and `[b, s, -1, 32]`.
+    """
+    before = sorted((dim for dim in shape if not isinstance(dim, int)), key=str)
+    after = sorted((dim for dim in dims if isinstance(dim, Dim)), key=str)
+    return isinstance(share, int) and share > 0 and 0 not in shape and 0 not in dims and before == after
 
 
 def _proven(wanted: Element, axis: int, shape: Sequence[DimLike] | None, zero_copies: bool) -> DimLike | None:
