@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
+
+
+def _add(made: list[onnx.NodeProto], op_type: str, *inputs: str, **attributes: object) -> str:
+    """Adds a node; the name of its output, which is its own too."""
+    name = f"v{len(made)}"
+    made.append(helper.make_node(op_type, inputs, [name], name=name, **attributes))
+    return name
 
 
 def transformer(nodes: int, hidden: int = 8) -> onnx.ModelProto:
@@ -15,6 +24,7 @@ def transformer(nodes: int, hidden: int = 8) -> onnx.ModelProto:
         hidden: The size of the hidden dim.
     """
     made: list[onnx.NodeProto] = []
+    add = functools.partial(_add, made)
     weights = {
         "w": np.ones((hidden, hidden), np.float32),
         "i0": np.array(0, np.int64),
@@ -25,11 +35,6 @@ def transformer(nodes: int, hidden: int = 8) -> onnx.ModelProto:
         "hidden": np.array([hidden], np.int64),
         "minus": np.array([-1], np.int64),
     }
-
-    def add(op_type: str, *inputs: str, **attributes: object) -> str:
-        name = f"v{len(made)}"
-        made.append(helper.make_node(op_type, inputs, [name], name=name, **attributes))
-        return name
 
     x = "x"
     while len(made) < nodes:
@@ -61,11 +66,7 @@ def shape_chain(nodes: int) -> onnx.ModelProto:
         nodes: How many nodes, roughly.
     """
     made: list[onnx.NodeProto] = []
-
-    def add(op_type: str, *inputs: str, **attributes: object) -> str:
-        name = f"v{len(made)}"
-        made.append(helper.make_node(op_type, inputs, [name], name=name, **attributes))
-        return name
+    add = functools.partial(_add, made)
 
     x = "x"
     while len(made) < nodes:

@@ -41,6 +41,11 @@ def operator_name(node: ir.Node) -> str:
     return f"{node.domain}::{node.op_type}" if node.domain else node.op_type
 
 
+def tensor_type(dtype: ir.DataType) -> str:
+    """A tensor's type as operator schemas spell it: `tensor(int64)`."""
+    return f"tensor({dtype.name.lower()})"
+
+
 def node_label(node: ir.Node) -> str | None:
     """How to name a node to a person: its name, or else that of its first output."""
     return node.name or next((output.name for output in node.outputs if output.name), None)

@@ -16,6 +16,8 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
+from foldproof.graphs import tensor_type
+
 KernelFunction = Callable[..., np.ndarray]
 
 _registry: dict[tuple[str, str], dict[int, KernelFunction]] = {}
@@ -103,9 +105,4 @@ def _admitted(op_type: str, version: int, domain: str) -> frozenset[ir.DataType]
     except onnx.defs.SchemaError:
         return frozenset()
     described = schema.inputs[0] if schema.inputs else schema.outputs[0]
-    return frozenset(dtype for dtype in ir.DataType if _type_string(dtype) in described.types)
-
-
-def _type_string(dtype: ir.DataType) -> str:
-    """The way operator schemas spell a tensor type."""
-    return f"tensor({dtype.name.lower()})"
+    return frozenset(dtype for dtype in ir.DataType if tensor_type(dtype) in described.types)

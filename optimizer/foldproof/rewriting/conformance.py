@@ -10,6 +10,7 @@ import onnx_ir as ir
 from foldproof.facts import Facts
 from foldproof.facts.fact import Kind
 from foldproof.facts.schema_inference import schema_of
+from foldproof.graphs import tensor_type
 from foldproof.rewriting.rule import Reason
 
 _Option = onnx.defs.OpSchema.FormalParameterOption
@@ -85,9 +86,12 @@ def _types(node: ir.Node, schema: onnx.defs.OpSchema, facts: Facts) -> Reason | 
             continue
         formal, admitted = formals[min(index, len(formals) - 1)]
         fact = facts.of(value)
-        if fact.kind is Kind.TENSOR and fact.dtype is None:
+        if fact.kind is not Kind.TENSOR:
+            name = _KINDS[fact.kind]
+        elif fact.dtype is not None:
+            name = tensor_type(fact.dtype)
+        else:
             continue
-        name = _KINDS[fact.kind] if fact.kind is not Kind.TENSOR else f"tensor({_onnx_name(fact.dtype)})"
         if name not in admitted:
             return Reason("version {} of its operator does not admit {} as {}", schema.since_version, name, formal)
     return None
@@ -101,13 +105,6 @@ def _formals(domain: str, op_type: str, version: int) -> tuple[tuple[str, frozen
         (formal.name, frozenset(formal.types) | {admitted.partition("(")[0] for admitted in formal.types})
         for formal in inputs
     )
-
-
-@functools.lru_cache(maxsize=64)
-def _onnx_name(dtype: ir.DataType | None) -> str:
-    """The name of an element type as schemas write it."""
-    names = {ir.DataType.FLOAT: "float", ir.DataType.DOUBLE: "double"}
-    return "" if dtype is None else names.get(dtype, dtype.name.lower())
 
 
 def _declarations(node: ir.Node, facts: Facts) -> Reason | None:

@@ -8,6 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from foldproof.facts.schema_inference import schema_of
+from foldproof.graphs import tensor_type
 from foldproof.rewriting.names import Names
 from foldproof.rewriting.rule import Reason
 
@@ -123,7 +124,7 @@ class Constants:
     ) -> ir.Value | Reason:
         version = (root.opset_imports or self._model.graph.opset_imports).get("", 0)
         schema = schema_of("", "Constant", version)
-        if schema is None or not _admits(schema.outputs[0].types, tensor.dtype):
+        if schema is None or tensor_type(tensor.dtype) not in schema.outputs[0].types:
             return Reason("no Constant node of opset {} can hold a tensor of {}", version, tensor.dtype.name.lower())
         value = _value_of(tensor, name)
         node = ir.Node("", "Constant", [], [ir.AttrTensor("value", tensor)], outputs=[value])
@@ -176,8 +177,3 @@ def _named(tensor: ir.TensorProtocol, name: str) -> ir.TensorProtocol:
         return ir.LazyTensor(lambda: tensor, dtype=tensor.dtype, shape=ir.Shape(tensor.shape.numpy()), name=name)
     tensor.name = name
     return tensor
-
-
-def _admits(types: set[str], dtype: ir.DataType) -> bool:
-    names = {ir.DataType.FLOAT: "float", ir.DataType.DOUBLE: "double"}
-    return f"tensor({names.get(dtype, dtype.name.lower())})" in types
