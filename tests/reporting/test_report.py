@@ -58,6 +58,13 @@ def test_each_size_has_its_fate() -> None:
     assert fates["dead"].why == "nothing reads it"
 
 
+def test_a_size_that_a_rule_puts_in_is_evaluated_too() -> None:
+    report = report_of("g (float[N] x) => (int64 s) { a = Relu(x) b = Size(a) s = Identity(b) }")
+    assert [(fate.node, fate.outcome) for fate in report.fates] == [("b", "replaced"), ("s", "evaluated")]
+    assert all(value == binding["N"] for binding, value in report.fates[1].values)
+    assert len(report.fates[1].values) >= 2
+
+
 def test_the_summary_fits_a_screen() -> None:
     nodes = " ".join(
         f"v{k + 1} = {op}(v{k})" for k, op in enumerate(["Relu", "Exp", "Log", "Abs", "Neg", "Sin", "Cos"] * 3)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import onnx_ir as ir
@@ -52,7 +52,9 @@ class Watch:
             reasons: For each node that is left, why no rule applied.
             evaluations: What verification computed of those that are left.
         """
-        return tuple(self._fate(*watched, entries, reasons, evaluations) for watched in self._nodes)
+        fates = [self._fate(*watched, entries, reasons, evaluations) for watched in self._nodes]
+        told = {(fate.node, fate.operator) for fate in fates if fate.outcome == "evaluated"}
+        return (*fates, *_of_new_nodes([e for e in evaluations if e.executed and (e.output, e.op_type) not in told]))
 
     def _fate(
         self,
@@ -87,6 +89,15 @@ class Watch:
         if fact.ints is None:
             return None
         return fact.ints[0] if fact.rank == 0 else list(fact.ints)
+
+
+def _of_new_nodes(evaluations: Sequence[Evaluation]) -> Iterator[Fate]:
+    """The nodes that rules put in, such as a `Size` of an earlier value: they are evaluated like those that stay."""
+    values: dict[tuple[str, str, str], list[tuple[Mapping[str, int], object]]] = {}
+    for each in evaluations:
+        values.setdefault((each.output, each.op_type, each.place), []).append((each.binding, each.got))
+    for (output, op_type, place), found in values.items():
+        yield Fate(output, op_type, place, "evaluated", "a rule put it in the place of another", values=tuple(found))
 
 
 def _path(node: ir.Node, facts: Facts) -> str:
