@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pathlib
 
-from foldproof.engines.engine import Engine, EngineError, Feeds, Runnable, TimedOut
+from foldproof.engines.engine import Died, Engine, EngineError, Feeds, Runnable, TimedOut
 from foldproof.engines.onnx_runtime import OnnxRuntime, has_onnxruntime, require_onnxruntime
 from foldproof.engines.reference import Reference, distrust
+from foldproof.engines.worker_process import Worker
 
 __all__ = [
+    "Died",
     "Engine",
     "EngineError",
     "Feeds",
@@ -16,6 +18,7 @@ __all__ = [
     "Reference",
     "Runnable",
     "TimedOut",
+    "Worker",
     "distrust",
     "has_onnxruntime",
     "load_engine",

@@ -32,6 +32,10 @@ class TimedOut(EngineError):
     """A run that was stopped at the time limit. It says nothing about the model."""
 
 
+class Died(EngineError):
+    """A model that takes the process of the engine with it. The text names the signal."""
+
+
 class Engine(Protocol):
     """A loaded model that can be run many times."""
 

@@ -17,3 +17,12 @@ def known_shapes(values: Iterable[ir.Value | None], facts: Facts) -> tuple[str, 
         if value is not None and fact.shape is not None:
             texts.append(f"{value.name} has the shape [{', '.join(map(str, fact.shape))}] by {fact.basis}")
     return tuple(texts)
+
+
+def path_of(graph: ir.Graph, facts: Facts) -> str:
+    """The name of a graph after those of the graphs around it: `main/body`."""
+    names = [graph.name or "graph"]
+    while (owner := facts.owner(graph)) is not None and owner.graph is not None:
+        graph = owner.graph
+        names.append(graph.name or "graph")
+    return "/".join(reversed(names))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import onnx_ir as ir
 
 from foldproof.facts import Facts
-from foldproof.facts.description import known_shapes
+from foldproof.facts.description import known_shapes, path_of
 from foldproof.graphs import all_graphs, operator_name
 from foldproof.kernels import CROSS_CHECKED
 from foldproof.reporting.report import Fate, Outcome
@@ -29,7 +29,7 @@ class Watch:
     def __init__(self, model: ir.Model, facts: Facts) -> None:
         self._facts = facts
         self._nodes = [
-            (node, str(node.outputs[0].name), _path(node, facts))
+            (node, str(node.outputs[0].name), "" if node.graph is None else path_of(node.graph, facts))
             for graph in all_graphs(model)
             for node in graph
             if not node.domain and node.op_type in CROSS_CHECKED and node.outputs
@@ -98,13 +98,3 @@ def _of_new_nodes(evaluations: Sequence[Evaluation]) -> Iterator[Fate]:
         values.setdefault((each.output, each.op_type, each.place), []).append((each.binding, each.got))
     for (output, op_type, place), found in values.items():
         yield Fate(output, op_type, place, "evaluated", "a rule put it in the place of another", values=tuple(found))
-
-
-def _path(node: ir.Node, facts: Facts) -> str:
-    names = []
-    graph = node.graph
-    while graph is not None:
-        names.append(graph.name or "graph")
-        owner = facts.owner(graph)
-        graph = None if owner is None else owner.graph
-    return "/".join(reversed(names))

@@ -2,10 +2,12 @@
 
 from foldproof.rewriting.expression import expression_rule
 from foldproof.rewriting.ledger import Entry, Ledger
+from foldproof.rewriting.listener import Listener
 from foldproof.rewriting.rewriter import Rewriter
 from foldproof.rewriting.rule import (
     ANY,
     Constant,
+    Cost,
     Forward,
     Inline,
     Outcome,
@@ -20,10 +22,12 @@ from foldproof.rewriting.rule import (
 __all__ = [
     "ANY",
     "Constant",
+    "Cost",
     "Entry",
     "Forward",
     "Inline",
     "Ledger",
+    "Listener",
     "Outcome",
     "Reason",
     "Remove",

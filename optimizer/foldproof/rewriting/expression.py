@@ -11,7 +11,7 @@ import onnx_ir as ir
 
 from foldproof.errors import UsageError
 from foldproof.facts.schema_inference import schema_of
-from foldproof.rewriting.rule import Outcome, Reason, Replace, Rule
+from foldproof.rewriting.rule import LAST_OPSET, Cost, Outcome, Reason, Replace, Rule, documented
 
 if TYPE_CHECKING:
     from foldproof.facts import Facts
@@ -121,7 +121,16 @@ class _Writer:
         return lambda *inputs, **attributes: Pattern(op_type, inputs, attributes)
 
 
-def expression_rule(*, exact: bool, benefit: int = 1, level: int = 2, shared: bool = False) -> Callable[[type], Rule]:
+def expression_rule(
+    *,
+    exact: bool,
+    benefit: int = 1,
+    level: int = 2,
+    lowers: Cost = Cost.NODES,
+    since: int = 1,
+    until: int = LAST_OPSET,
+    shared: bool = False,
+) -> Callable[[type], Rule]:
     """Makes a rule of a class with two functions (and perhaps a third).
 
     `pattern(op, x, ...)` and `replacement(op, x, ...)` are written as in onnxscript. What a parameter stands for in the
@@ -132,6 +141,9 @@ def expression_rule(*, exact: bool, benefit: int = 1, level: int = 2, shared: bo
         exact: See `Rule.exact`.
         benefit: See `Rule.benefit`.
         level: See `Rule.level`.
+        lowers: See `Rule.lowers`.
+        since: See `Rule.since`.
+        until: See `Rule.until`.
         shared: Also match where an inner value of the pattern is read elsewhere, so that its node stays.
     """
 
@@ -155,21 +167,22 @@ def expression_rule(*, exact: bool, benefit: int = 1, level: int = 2, shared: bo
                     return Replace(functools.partial(_replaced, replacement, arguments))
             return outcome
 
-        equation, _, explanation = inspect.cleandoc(definition.__doc__ or "").partition("\n")
-        if not equation:
-            raise UsageError(
-                f"the rule {definition.__name__!r} has no docstring", hint="Start it with the rule's equation"
-            )
+        name = _snake_case(definition.__name__)
+        text = documented(definition, name)
         return Rule(
-            name=_snake_case(definition.__name__),
+            name=name,
             op_types=(pattern.op_type,),
             domain="",
             exact=exact,
             apply=apply,
-            equation=equation,
+            equation=text.equation,
+            explanation=text.explanation,
+            example=text.example,
             benefit=benefit,
-            explanation=explanation.strip(),
             level=level,
+            lowers=lowers,
+            since=since,
+            until=until,
         )
 
     return make

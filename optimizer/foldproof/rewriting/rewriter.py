@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Sequence
-from functools import partial
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 import onnx_ir as ir
 
 from foldproof.errors import FoldproofError, RuleError
 from foldproof.facts import Facts
-from foldproof.facts.description import known_shapes
-from foldproof.facts.fact import is_more
+from foldproof.facts.description import path_of
 from foldproof.graphs import all_graphs, annotated_names, bodies_of, node_label, operator_name
-from foldproof.rewriting.builder import Builder, CannotBuild
 from foldproof.rewriting.conformance import complaint, malformation
-from foldproof.rewriting.constants import Constants, as_tensor
-from foldproof.rewriting.inlining import inline
+from foldproof.rewriting.constants import Constants
+from foldproof.rewriting.description import node_text, place_of
+from foldproof.rewriting.editor import Editor
 from foldproof.rewriting.ledger import Entry, Ledger
+from foldproof.rewriting.listener import Listener
 from foldproof.rewriting.names import Names
-from foldproof.rewriting.rule import ANY, Action, Constant, Forward, Inline, Outcome, Reason, Remove, Replace, Rule
+from foldproof.rewriting.rule import ANY, Action, Forward, Outcome, Reason, Remove, Rule
+from foldproof.rewriting.worklist import Worklist
 
 if TYPE_CHECKING:
     from foldproof.folding import Folder
@@ -41,6 +40,9 @@ class Rewriter:
         inputs_list_initializers: Whether a new initializer must be listed as an input too (IR version 3).
         initializers_are_inputs: Whether what is listed so counts as an input, so that no initializer can be added.
         folder: Computes what is constant, before the rules start and whenever none of them has anything to do.
+        stop_after: How many rewrites are done at most: a prefix of the ledger of the whole run.
+        taken_back: The rewrites that are not to be done, each by its rule's name and its place.
+        listeners: Who is told of each change of the graph.
 
     Attributes:
         ledger: What was done.
@@ -59,22 +61,27 @@ class Rewriter:
         inputs_list_initializers: bool = False,
         initializers_are_inputs: bool = False,
         folder: Folder | None = None,
+        stop_after: int | None = None,
+        taken_back: Collection[tuple[str, str]] = (),
+        listeners: Iterable[Listener] = (),
     ) -> None:
         self._model = model
         self._facts = facts
         self._rules = sorted(rules, key=lambda rule: -rule.benefit)
         self._rules_of: dict[tuple[str, str], list[Rule]] = {}
         self._keep = frozenset(keep_node)
-        self._names = Names(model)
-        self._constants = Constants(
+        self._worklist = Worklist()
+        names = Names(model)
+        constants = Constants(
             model,
-            self._names,
+            names,
             overridable,
             inputs_list_initializers=inputs_list_initializers,
             initializers_are_inputs=initializers_are_inputs,
         )
-        self._queue: deque[ir.Node] = deque()
-        self._queued: set[ir.Node] = set()
+        self._editor = Editor(facts, names, constants, self._worklist, self._keep, listeners)
+        self._stop_after = stop_after
+        self._taken_back = frozenset(taken_back)
         self._folder = folder
         self._settled: list[ir.Node] = []
         self._fuel = 0
@@ -97,20 +104,19 @@ class Rewriter:
         self._settled.extend(nodes)
         self._fold()  # first, so that no rule changes how a constant is rounded
         self._fuel = FUEL_PER_NODE * (len(nodes) + 1)
-        rewrites = -1
-        while rewrites < len(self.ledger):
+        goes_on = True
+        while goes_on and not self._is_over():
             # A rewrite queues what it touches. What else it may enable far away, another round finds.
             rewrites = len(self.ledger)
-            self._enqueue(node for graph in all_graphs(self._model) for node in graph)
+            self._worklist.push(node for graph in all_graphs(self._model) for node in graph)
             self._drain()
-        self._clean_initializers()
+            goes_on = len(self.ledger) > rewrites or self._clean_initializers()
         return self.ledger
 
     def _drain(self) -> None:
         """Offers each queued node to the rules until the queue is empty."""
-        while self._queue:
-            node = self._queue.popleft()
-            self._queued.discard(node)
+        while self._worklist and not self._is_over():
+            node = self._worklist.pop()
             while node.graph is not None and self._rewrite(node):
                 self._fuel -= 1
                 if self._fuel < 0:
@@ -121,8 +127,12 @@ class Rewriter:
                         hint="Leave that rule out with --skip-rules, and report it",
                     )
             self._settled.append(node)
-            if not self._queue:
+            if not self._worklist:
                 self._fold()
+
+    def _is_over(self) -> bool:
+        """Whether the person wants no further rewrite."""
+        return self._stop_after is not None and len(self.ledger) >= self._stop_after
 
     # Asking the rules ------------------------------------------------------------------------------------------------
 
@@ -153,9 +163,10 @@ class Rewriter:
                 continue
             if not isinstance(outcome, Reason):
                 refusal = None if isinstance(outcome, Remove) else complaint(node, self._facts)
-                outcome = refusal or self._apply(rule, node, outcome)
-            if not isinstance(outcome, Reason):
-                return True
+                refusal = refusal or self._apply(rule, node, outcome)
+                if refusal is None:
+                    return True
+                outcome = refusal
             self.reasons.setdefault(node, {})[rule.name] = outcome
         return False
 
@@ -186,132 +197,38 @@ class Rewriter:
             return
         rule = self._folder.rule
         for node, found in self._folder.fold(nodes):
-            outcome = found if isinstance(found, Reason) else self._apply(rule, node, found)
-            if isinstance(outcome, Reason):
-                self.reasons.setdefault(node, {})[rule.name] = outcome
+            reason = found if isinstance(found, Reason) else self._apply(rule, node, found)
+            if reason is not None:
+                self.reasons.setdefault(node, {})[rule.name] = reason
 
     # Doing what they say ---------------------------------------------------------------------------------------------
 
-    def _apply(self, rule: Rule, node: ir.Node, action: Action) -> Action | Reason:
-        """Carries out an action at a node, and writes it down."""
+    def _apply(self, rule: Rule, node: ir.Node, action: Action) -> Reason | None:
+        """Carries out an action at a node, and writes it down; the reason why not, where it can't be done."""
         assert node.graph is not None
-        added: list[ir.Node] = []
-        if isinstance(action, Remove):
-            replacements: Sequence[ir.Value | None] = [None] * len(node.outputs)
-        elif isinstance(action, Forward):
-            if self._is_only_a_name(node, action.values[0]):
-                return Reason("it gives an output of the graph its name")
-            replacements = action.values
-        elif isinstance(action, Constant):
-            replacements = []
-            for output, tensor in zip(node.outputs, action.tensors, strict=True):
-                stored = None if tensor is None else self._store(output, as_tensor(tensor))
-                if isinstance(stored, Reason):
-                    return stored
-                replacements.append(stored)
-        elif isinstance(action, Inline):
-            root = self._facts.root(node.graph)
-            moved = inline(action.body, node, root, self._facts, self._names, self._constants)
-            if isinstance(moved, Reason):
-                return moved
-            replacements, added = moved
-        else:
-            try:
-                replacements, added = self._build(node, action)
-            except CannotBuild as failure:
-                return failure.reason
-        place, graph, removed = _place(node), self._path(node.graph), (_text(node),)
-        put_in, because = ((), ()) if isinstance(action, Remove) else self._shown(node, replacements)
-        for output, value in zip(node.outputs, replacements, strict=True):
-            if value is not None:
-                self._replace(output, value, node)
-        self._discard(node)
-        self._enqueue(added)
-        self.entries[node] = self.ledger.add(rule.name, rule.exact, place, graph, removed, put_in, because)
-        return action
+        place, graph, removed = place_of(node), path_of(node.graph, self._facts), node_text(node)
+        refusal = self._refusal(rule, place)
+        if refusal is not None:
+            return refusal
+        change = self._editor.apply(node, action)
+        if isinstance(change, Reason):
+            return change
+        entry = self.ledger.add(rule.name, rule.exact, place, graph, (removed,), change.added, change.because)
+        self.entries[node] = entry
+        self.reasons.pop(node, None)
+        return None
 
-    def _store(self, output: ir.Value, tensor: ir.TensorProtocol) -> ir.Value | Reason:
-        """Stores the constant that an output becomes."""
-        graph = output.graph
-        assert graph is not None
-        root = self._facts.root(graph)
-        if output.is_graph_output():
-            return self._constants.store_as_output(tensor, str(output.name), graph, root)
-        return self._constants.store(tensor, str(output.name), root, replaces=True)
+    def _refusal(self, rule: Rule, place: str) -> Reason | None:
+        """Why a rewrite is not to be done in this run, whatever the rule says."""
+        if self._is_over():
+            return Reason("the run stops after {} rewrites", self._stop_after)
+        if (rule.name, place) in self._taken_back:
+            return Reason("this rewrite was taken back")
+        return None
 
-    def _build(self, node: ir.Node, action: Replace) -> tuple[Sequence[ir.Value | None], list[ir.Node]]:
-        assert node.graph is not None
-        root = self._facts.root(node.graph)
-        store = partial(self._constants.store, graph=root)
-        builder = Builder(self._names.fresh, store, _place(node))
-        built = action.build(builder)
-        node.graph.insert_before(node, builder.nodes)
-        for new in builder.nodes:
-            self._facts.order.place(new, node)
-            new.metadata_props.update(node.metadata_props)
-        return ([built] if isinstance(built, ir.Value) else built), builder.nodes
-
-    def _replace(self, output: ir.Value, value: ir.Value, node: ir.Node) -> None:
-        """Lets all that reads an output read another value, under the output's name where that is a graph's output."""
-        before = self._facts.of(output)
-        self._facts.learn(value, before)
-        teaches = is_more(self._facts.of(value), before)
-        self._enqueue(use.node for use in output.uses())
-        graph = output.graph
-        assert graph is not None
-        if output.is_graph_output():
-            if value.graph is not graph or value.name != output.name:
-                value = self._under_its_name(output, value, node, graph)
-            _declare_as(value, output)
-        output.replace_all_uses_with(value, replace_graph_outputs=True)
-        if teaches:
-            self._enqueue(self._facts.spread(value))
-
-    def _under_its_name(self, output: ir.Value, value: ir.Value, node: ir.Node, graph: ir.Graph) -> ir.Value:
-        """A graph's output keeps its name: the new value takes it, or an Identity hands the value out under it."""
-        name, output.name = output.name, self._names.fresh(f"{output.name}_replaced")
-        if self._can_take_name(value, graph):
-            value.name = name
-            return value
-        identity = ir.Node("", "Identity", [value], outputs=[ir.Value(name=name)])
-        graph.insert_before(node, identity)
-        self._facts.order.place(identity, node)
-        self._enqueue([identity])  # of a constant, it is folded
-        return identity.outputs[0]
-
-    def _is_only_a_name(self, node: ir.Node, value: ir.Value | None) -> bool:
-        """Whether a node is an Identity that names an output of a graph, and another would have to take its place."""
-        output = node.outputs[0]
-        if node.op_type != "Identity" or node.domain or not output.is_graph_output():
-            return False
-        return value is None or not self._can_take_name(value, output.graph)
-
-    def _can_take_name(self, value: ir.Value, graph: ir.Graph | None) -> bool:
-        """Whether a value can become an output of a graph under another name: it is made there, and is none yet."""
-        maker = value.producer()
-        if maker is None or maker.name in self._keep:
-            return False
-        return maker.graph is graph and not value.is_graph_output()
-
-    def _discard(self, node: ir.Node) -> None:
-        """Takes a node out of its graph, with all that its bodies read."""
-        graph = node.graph
-        assert graph is not None
-        inside = [each for body in bodies_of(node) for each in body.all_nodes()]
-        for inner in [node, *inside]:
-            for index, value in enumerate(inner.inputs):
-                if value is None:
-                    continue
-                inner.replace_input_with(index, None)
-                producer = value.producer()
-                if producer is not None and not value.uses():
-                    self._enqueue([producer])
-        for inner in [node, *inside]:  # what is in no graph any more is not offered to rules
-            if inner.graph is not None:
-                inner.graph.remove(inner)
-            self.reasons.pop(inner, None)
-
-    def _clean_initializers(self) -> None:
+    def _clean_initializers(self) -> bool:
+        """Offers each initializer to its rules; whether nodes read others now, so that rules may apply there."""
+        forwarded = False
         rules = [rule for rule in self._rules if rule.of_initializers]
         annotated = annotated_names(self._model) if rules else set()
         for graph in all_graphs(self._model):
@@ -320,61 +237,20 @@ class Rewriter:
                     outcome = self._ask(rule, value, None)
                     if isinstance(outcome, (Remove, Forward)):
                         self._remove_initializer(rule, value, graph, outcome)
+                        forwarded = forwarded or isinstance(outcome, Forward)
                         break
+        return forwarded
 
     def _remove_initializer(self, rule: Rule, value: ir.Value, graph: ir.Graph, outcome: Remove | Forward) -> None:
         """Takes an initializer away; what reads it reads the one that it is forwarded to."""
         name = str(value.name)
+        if self._refusal(rule, name) is not None:
+            return
         added: tuple[str, ...] = ()
         if isinstance(outcome, Forward) and outcome.values[0] is not None:
             added = (f"initializer {outcome.values[0].name}",)
-            value.replace_all_uses_with(outcome.values[0])
+            self._editor.forward_initializer(value, outcome.values[0])
         del graph.initializers[name]
         if value.is_graph_input():
             graph.inputs.remove(value)
-        self.ledger.add(rule.name, rule.exact, name, self._path(graph), (f"initializer {name}",), added)
-
-    # Small helpers ---------------------------------------------------------------------------------------------------
-
-    def _enqueue(self, nodes: Iterable[ir.Node]) -> None:
-        for node in nodes:
-            if node not in self._queued:
-                self._queued.add(node)
-                self._queue.append(node)
-
-    def _path(self, graph: ir.Graph) -> str:
-        names = [graph.name or "graph"]
-        while (owner := self._facts.owner(graph)) is not None and owner.graph is not None:
-            graph = owner.graph
-            names.append(graph.name or "graph")
-        return "/".join(reversed(names))
-
-    def _shown(self, node: ir.Node, replacements: Sequence[ir.Value | None]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """What the ledger says of a rewrite: what came in, and the facts at its boundary."""
-        added = tuple(_value_text(value) for value in replacements if value is not None)
-        return added, known_shapes(node.inputs, self._facts)
-
-
-def _declare_as(value: ir.Value, output: ir.Value) -> None:
-    """What the model declares of an output of a graph is part of the contract: it stays as it is written."""
-    value.type, value.shape, value.doc_string = output.type, output.shape, output.doc_string
-    value.metadata_props.update(output.metadata_props)
-
-
-def _place(node: ir.Node) -> str:
-    return next((str(output.name) for output in node.outputs if output.name), node.name or node.op_type)
-
-
-def _text(node: ir.Node) -> str:
-    inputs = ", ".join("" if value is None else str(value.name) for value in node.inputs)
-    outputs = ", ".join(str(output.name) for output in node.outputs)
-    return f"{operator_name(node)}({inputs}) -> {outputs}"
-
-
-def _value_text(value: ir.Value) -> str:
-    producer = value.producer()
-    if producer is not None:
-        return _text(producer)
-    if value.const_value is not None and value.const_value.size <= 16 and value.const_value.dtype.is_integer():
-        return f"{value.name} = {value.const_value.numpy().tolist()}"
-    return str(value.name)
+        self.ledger.add(rule.name, rule.exact, name, path_of(graph, self._facts), (f"initializer {name}",), added)

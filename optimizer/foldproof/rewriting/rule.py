@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 import inspect
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import onnx_ir as ir
@@ -96,6 +97,33 @@ Outcome: TypeAlias = "Action | Reason | None"
 """What a rule says at a node: what to do, the reason why not, or None where the node is not its concern."""
 
 
+class Cost(enum.IntEnum):
+    """What rules lower: each rewrite lowers the one that its rule declares, and raises none that stands before it.
+
+    Compared in this order, like the letters of words, the costs of a model fall with each rewrite; they are whole
+    numbers, so rewriting ends. What nothing reads counts only for the last one: it goes by itself.
+    """
+
+    CONTROL = 1
+    """Nodes that hold bodies, and calls of functions."""
+    NODES = 2
+    """Nodes, those in bodies and functions counted, constants not."""
+    NESTING = 3
+    """Nodes in bodies, each counted once for each body around it."""
+    EXPRESSION = 4
+    """Operators of what the graphs give, each output written out as one expression, in which nothing is shared."""
+    OPERANDS = 5
+    """Values that nodes read, constants not counted, and values that they make."""
+    FORM = 6
+    """Nodes in a form for which there is a cheaper one. No rule leads back from that."""
+    STORED = 7
+    """Nodes and initializers in all, also those that nothing reads."""
+
+
+LAST_OPSET = 2**31 - 1
+"""No version of an operator set is later."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Rule:
     """A named rewrite.
@@ -113,6 +141,11 @@ class Rule:
         of_initializers: Whether it is asked about initializers instead of nodes.
         level: The lowest optimization level at which it is applied: 1 folds shapes and cleans up, 2 is the default, 3
             may make the file grow.
+        example: A small model to which it applies, in ONNX's text form: the graph, with its header if it needs a
+            certain opset. Empty for none.
+        lowers: The cost that each of its rewrites lowers.
+        since: The first version of the operators' opset at which it is tried.
+        until: The last one.
     """
 
     name: str
@@ -125,6 +158,10 @@ class Rule:
     explanation: str = ""
     of_initializers: bool = False
     level: int = 1
+    example: str = ""
+    lowers: Cost = Cost.NODES
+    since: int = 1
+    until: int = LAST_OPSET
 
     def __call__(self, subject: ir.Node | ir.Value, facts: Facts) -> Outcome:
         """Asks the rule, so that a rule can be tested as the function that it was written as."""
@@ -132,7 +169,14 @@ class Rule:
 
 
 def rule(
-    *op_types: str, exact: bool, domain: str = "", benefit: int = 1, level: int = 2
+    *op_types: str,
+    exact: bool,
+    domain: str = "",
+    benefit: int = 1,
+    level: int = 2,
+    lowers: Cost = Cost.NODES,
+    since: int = 1,
+    until: int = LAST_OPSET,
 ) -> Callable[[Callable[[ir.Node, Facts], Outcome]], Rule]:
     """Makes a rule of a function `(node, facts) -> outcome`, whose docstring starts with the rule's equation.
 
@@ -142,28 +186,78 @@ def rule(
         domain: The operators' domain.
         benefit: See `Rule.benefit`.
         level: See `Rule.level`.
+        lowers: See `Rule.lowers`.
+        since: See `Rule.since`.
+        until: See `Rule.until`.
     """
-    return lambda function: _made(function, op_types, domain, exact, benefit, level, of_initializers=False)
+
+    def make(function: Callable[[ir.Node, Facts], Outcome]) -> Rule:
+        text = documented(function, function.__name__)
+        return Rule(
+            name=function.__name__,
+            op_types=op_types,
+            domain=domain,
+            exact=exact,
+            apply=function,
+            equation=text.equation,
+            explanation=text.explanation,
+            example=text.example,
+            benefit=benefit,
+            level=level,
+            lowers=lowers,
+            since=since,
+            until=until,
+        )
+
+    return make
 
 
-def initializer_rule(*, exact: bool, level: int = 2) -> Callable[[Callable[[ir.Value, Facts], Outcome]], Rule]:
+def initializer_rule(
+    *, exact: bool, level: int = 2, lowers: Cost = Cost.STORED
+) -> Callable[[Callable[[ir.Value, Facts], Outcome]], Rule]:
     """Makes a rule of a function `(initializer, facts) -> outcome`, which may remove it or forward another."""
-    return lambda function: _made(function, (), "", exact, 1, level, of_initializers=True)
+
+    def make(function: Callable[[ir.Value, Facts], Outcome]) -> Rule:
+        text = documented(function, function.__name__)
+        return Rule(
+            name=function.__name__,
+            op_types=(),
+            domain="",
+            exact=exact,
+            apply=function,
+            equation=text.equation,
+            explanation=text.explanation,
+            example=text.example,
+            level=level,
+            lowers=lowers,
+            of_initializers=True,
+        )
+
+    return make
 
 
-def _made(
-    function: Callable[[Any, Facts], Outcome],
-    op_types: Iterable[str],
-    domain: str,
-    exact: bool,
-    benefit: int,
-    level: int,
-    of_initializers: bool,
-) -> Rule:
-    name = function.__name__
-    equation, _, explanation = inspect.cleandoc(function.__doc__ or "").partition("\n")
+class Documentation(NamedTuple):
+    """What a rule's docstring tells: see the attributes of `Rule`."""
+
+    equation: str
+    explanation: str
+    example: str
+
+
+def documented(definition: object, name: str) -> Documentation:
+    """Reads a rule's docstring.
+
+    The first line is the equation. The example is the last section, under the line `Example:`.
+
+    Args:
+        definition: The function or class that the rule is made of.
+        name: The rule's name.
+
+    Raises:
+        UsageError: There is no docstring.
+    """
+    text, _, example = inspect.cleandoc(getattr(definition, "__doc__", None) or "").partition("\nExample:\n")
+    equation, _, explanation = text.partition("\n")
     if not equation:
         raise UsageError(f"the rule {name!r} has no docstring", hint="Start it with the rule's equation")
-    return Rule(
-        name, tuple(op_types), domain, exact, function, equation, benefit, explanation.strip(), of_initializers, level
-    )
+    return Documentation(equation, explanation.strip(), inspect.cleandoc(example))

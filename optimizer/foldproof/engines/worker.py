@@ -1,0 +1,310 @@
+"""What runs in the child process: onnxruntime, and a loop that answers one request after the other.
+
+The parent runs this file as a script, see `worker_process.py`. It imports nothing of this package, and onnxruntime and
+numpy only when it is asked for a model: to start a process takes longer than all the rest that it does.
+
+Requests and answers are tuples, pickled, with the content of arrays beside the pickle:
+
+| request | answer |
+| --- | --- |
+| `("load", released, key, content, settings)` | `("loaded", name, outputs)` |
+| `("run", released, key, feeds, seconds, shapes_of)` | `("values", values, shapes)` |
+
+`released` are the keys of models that nobody needs any more. Instead of an answer there is `("failed", words)`, or
+`("stopped", words)` where the run was stopped at its time limit. When the parent goes away, so does the child.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import os
+import pickle
+import queue
+import signal
+import struct
+import sys
+import threading
+from collections.abc import Collection, Mapping
+from typing import Any, BinaryIO, TypedDict
+
+
+class Settings(TypedDict):
+    """How a model is loaded.
+
+    Attributes:
+        optimizing: Whether onnxruntime's own optimizations are on.
+        data_folder: The folder of the external data of a model that is given as bytes.
+        provider: The execution provider before the CPU; None for the CPU alone.
+    """
+
+    optimizing: bool
+    data_folder: str | None
+    provider: str | None
+
+
+def send(stream: BinaryIO, message: object) -> None:
+    """Write a message that `receive` reads.
+
+    Raises:
+        OSError: Nobody reads any more.
+    """
+    buffers: list[pickle.PickleBuffer] = []
+    content = pickle.dumps(message, protocol=5, buffer_callback=buffers.append)
+    raw = [each.raw() for each in buffers]
+    stream.write(struct.pack(f"<{len(raw) + 2}Q", len(raw), len(content), *(each.nbytes for each in raw)))
+    stream.write(content)
+    for each in raw:
+        stream.write(each)
+    stream.flush()
+
+
+def receive(stream: BinaryIO) -> Any:
+    """Read a message that `send` wrote. Only what this package's other process wrote may be read: it is unpickled.
+
+    Raises:
+        EOFError: There is none any more.
+    """
+    (count,) = struct.unpack("<Q", _read(stream, 8))
+    sizes = struct.unpack(f"<{count + 1}Q", _read(stream, 8 * (count + 1)))
+    content = _read(stream, sizes[0])
+    return pickle.loads(content, buffers=[_read(stream, size) for size in sizes[1:]])
+
+
+def _read(stream: BinaryIO, size: int) -> bytearray:
+    content = bytearray(size)
+    view = memoryview(content)
+    done = 0
+    while done < size:
+        count = stream.readinto(view[done:])  # type: ignore[attr-defined]
+        if not count:
+            raise EOFError("the other process has ended")
+        done += count
+    return content
+
+
+# onnxruntime ---------------------------------------------------------------------------------------------------------
+
+# The element types that numpy lacks and onnxruntime's Python interface refuses, by their number in `TensorProto`: their
+# name in `ml_dtypes`, and the number of elements in a byte. Of those with more than one to a byte, an array can be read
+# out, but not given in.
+_NARROW = {
+    16: ("bfloat16", 0),
+    17: ("float8_e4m3fn", 1),
+    18: ("float8_e4m3fnuz", 1),
+    19: ("float8_e5m2", 1),
+    20: ("float8_e5m2fnuz", 1),
+    21: ("uint4", 2),
+    22: ("int4", 2),
+    25: ("uint2", 4),
+    26: ("int2", 4),
+}
+# Types that it can't take at all, and those that it can't give either.
+_NOT_TAKEN = ("int4)", "int2)")
+_NOT_HANDED_OVER = ("float4e2m1)", "float8e8m0)", "complex64)", "complex128)")
+
+
+class Failed(Exception):
+    """A model that can't be loaded, or that fails at a feed."""
+
+
+class Stopped(Exception):
+    """A run that was stopped at the time limit."""
+
+
+class Session:
+    """A model, loaded into onnxruntime.
+
+    Args:
+        content: The model's bytes, or the path of its file.
+        settings: How to load it.
+
+    Raises:
+        Failed: onnxruntime can't load it.
+    """
+
+    def __init__(self, content: bytes | str, settings: Settings) -> None:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        levels = onnxruntime.GraphOptimizationLevel
+        options.graph_optimization_level = levels.ORT_ENABLE_ALL if settings["optimizing"] else levels.ORT_DISABLE_ALL
+        options.log_severity_level = 4
+        options.use_deterministic_compute = True
+        options.enable_mem_pattern = False  # It pays only where the shapes stay the same.
+        # A weight that folding makes constant would be packed, and a packed MatMul rounds differently.
+        options.add_session_config_entry("session.disable_prepacking", "1")
+        # Two or three sessions are alive at once: a thread that spins while it waits takes another's core.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        folder, provider = settings["data_folder"], settings["provider"]
+        if folder is not None:
+            options.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
+        self.name = f"onnxruntime {onnxruntime.__version__}"
+        providers = ["CPUExecutionProvider"]
+        if provider is not None and provider not in providers:
+            there = onnxruntime.get_available_providers()
+            if provider not in there:  # onnxruntime would only warn, and take the CPU
+                raise Failed(f"this onnxruntime has no {provider}; it has {', '.join(there)}")
+            self.name += f" ({provider})"
+            providers.insert(0, provider)
+        self._runtime = onnxruntime
+        try:
+            self._session = onnxruntime.InferenceSession(content, options, providers=providers)
+        except Exception as error:
+            raise Failed(str(error)) from error
+        self.outputs = tuple(each.name for each in self._session.get_outputs())
+        taken = [each.type for each in self._session.get_inputs()]
+        types = [*taken, *(each.type for each in self._session.get_outputs())]
+        for each in types:
+            if any(name in each for name in _NOT_HANDED_OVER) or (each in taken and any(n in each for n in _NOT_TAKEN)):
+                raise Failed(f"onnxruntime's Python interface can't hand over {each}")
+        self._plain = not any(name in each for each in types for name in ("bfloat16", "float8", "int4)", "int2)"))
+
+    def run(
+        self, feeds: Mapping[str, Any], seconds: float | None, shapes_of: Collection[str]
+    ) -> tuple[list[Any], dict[int, tuple[int, ...]]]:
+        """Run the model.
+
+        Args:
+            feeds: The inputs by name.
+            seconds: The time limit, which onnxruntime looks at between nodes.
+            shapes_of: Of these outputs only the shape is wanted.
+
+        Returns:
+            The outputs, and by their place the shapes of those of which only that is wanted; these are None.
+
+        Raises:
+            Failed: The model fails at this feed.
+            Stopped: The time is over.
+        """
+        import numpy as np
+
+        options = self._runtime.RunOptions()
+        options.log_severity_level = 4
+        stop = None
+        if seconds is not None:
+            stop = threading.Timer(max(seconds, 0.01), _terminate, [options])
+            stop.daemon = True
+            stop.start()
+        try:
+            # Sequences, maps and strings come in by the plain interface only.
+            arrays = all(isinstance(each, np.ndarray) and each.dtype != object for each in feeds.values())
+            if not arrays or (self._plain and not shapes_of):
+                return list(self._session.run(None, dict(feeds), options)), {}
+            values = {name: self._to_runtime(value) for name, value in feeds.items()}
+            found = self._session.run_with_ort_values(None, values, options)
+            shapes = {
+                place: tuple(each.shape())
+                for place, (name, each) in enumerate(zip(self.outputs, found, strict=True))
+                if name in shapes_of
+            }
+            return [None if place in shapes else _from_runtime(each) for place, each in enumerate(found)], shapes
+        except Exception as error:
+            raise (Stopped if options.terminate else Failed)(str(error)) from error
+        finally:
+            if stop is not None:
+                stop.cancel()
+
+    def _to_runtime(self, value: Any) -> Any:
+        import numpy as np
+
+        codes = {name: code for code, (name, _) in _NARROW.items()}
+        code = codes.get(value.dtype.name)
+        if code is None:
+            return self._runtime.OrtValue.ortvalue_from_numpy(value)
+        raw = np.ascontiguousarray(value).view(np.uint16 if value.dtype.itemsize == 2 else np.uint8)
+        return self._runtime.OrtValue.ortvalue_from_numpy_with_onnx_type(raw, code)
+
+
+def _terminate(options: Any) -> None:
+    options.terminate = True
+
+
+def _from_runtime(value: Any) -> Any:
+    code = value.element_type() if value.is_tensor() else None
+    if code not in _NARROW:
+        return value.numpy()
+    import ml_dtypes
+    import numpy as np
+
+    name, packed = _NARROW[code]
+    dtype = np.dtype(getattr(ml_dtypes, name))
+    shape = tuple(value.shape())
+    count = math.prod(shape)
+    size = -(-count // packed) if packed else count * dtype.itemsize
+    content = ctypes.string_at(value.data_ptr(), size) if size else b""
+    if packed < 2:
+        return np.frombuffer(content, dtype).reshape(shape)
+    bits = 8 // packed
+    lanes = np.frombuffer(content, np.uint8)[:, None] >> np.arange(0, 8, bits, dtype=np.uint8)
+    numbers = (lanes & (2**bits - 1)).reshape(-1)[:count].astype(np.int8)
+    if not name.startswith("u"):
+        numbers[numbers >= 2 ** (bits - 1)] -= 2**bits
+    return numbers.astype(dtype).reshape(shape)
+
+
+# The process ---------------------------------------------------------------------------------------------------------
+
+
+def main() -> None:
+    """Answer requests until the parent goes away."""
+    # The streams of the requests are for them alone: what native code prints must not get into them.
+    incoming = os.fdopen(os.dup(0), "rb")
+    outgoing = os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, who ends the child.
+    sys.path[:], limit = receive(incoming)
+    _limit_memory(limit)
+    requests: queue.Queue[Any] = queue.Queue()
+    threading.Thread(target=_listen, args=[incoming, requests], daemon=True).start()
+    sessions: dict[int, Session] = {}
+    while True:
+        send(outgoing, _answer(requests.get(), sessions))
+
+
+def _listen(incoming: BinaryIO, requests: queue.Queue[Any]) -> None:
+    """Read requests, also while a model runs: the end of the parent ends the process whatever it is at."""
+    try:
+        while True:
+            requests.put(receive(incoming))
+    finally:
+        os._exit(0)
+
+
+def _answer(request: Any, sessions: dict[int, Session]) -> tuple[Any, ...]:
+    kind, released, key, *arguments = request
+    for each in released:
+        sessions.pop(each, None)
+    try:
+        if kind == "load":
+            session = sessions[key] = Session(*arguments)
+            return "loaded", session.name, session.outputs
+        return "values", *sessions[key].run(*arguments)
+    except Stopped as error:
+        return "stopped", str(error)
+    except (Failed, MemoryError) as error:
+        return "failed", str(error) or type(error).__name__
+
+
+def _limit_memory(limit: int | None) -> None:
+    """Let the process have so many bytes of its own, and be the first to be ended where the system runs out of them."""
+    if limit is None:
+        return
+    try:
+        import resource
+
+        # Not the address space: threads and runtimes reserve much more of that than they use.
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+    except (ImportError, ValueError, OSError):
+        pass  # not on this platform, or lower already
+    try:
+        with open("/proc/self/oom_score_adj", "w") as file:
+            file.write("1000")
+    except OSError:
+        pass
+
+
+if __name__ == "__main__":
+    main()

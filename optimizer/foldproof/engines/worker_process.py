@@ -1,0 +1,255 @@
+"""The child process that runs models: started when it is needed, ended at a time limit, replaced when it dies.
+
+Native code can hang, or take its process with it: a division of integers by 0, an operator that can't stand a dim of 0.
+So nothing of onnxruntime is loaded into the person's process. It is a process of its own and no fork: it works from
+threads and notebooks, and a script needs no guard around its main part.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import weakref
+from collections.abc import Iterator
+from types import TracebackType
+from typing import IO, Any
+
+from foldproof.engines import worker
+from foldproof.engines.engine import Died, EngineError, TimedOut
+
+# A run that does not stop by itself at its time limit is ended so much later (seconds).
+_GRACE = 1.0
+# How much of what a child said before it died is told.
+_LAST_WORDS = 2000
+
+
+class Worker:
+    """A child process that runs models, for as long as the `with` statement lasts.
+
+    It is started at the first request. Where it dies or is ended at a time limit, the request fails, and the next one
+    starts another. One request is answered at a time; several threads may make them.
+
+    Args:
+        memory: The bytes that the child may have for its own, where the platform can limit that. None: as many
+            as the machine has.
+
+    Attributes:
+        generation: How many processes were started. What was loaded into an earlier one is gone.
+    """
+
+    def __init__(self, memory: int | None = None) -> None:
+        self._memory = _physical_memory() if memory is None else memory
+        self._lock = threading.RLock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._words: IO[bytes] | None = None
+        self._owner = 0
+        self._keys = 0
+        self._released: list[int] = []
+        self._finalizer = weakref.finalize(self, _nothing)
+        self.generation = 0
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the process, if there is one. A later request would start another."""
+        with self._lock:
+            self._finalizer()
+            self._process = None
+
+    def new_key(self) -> int:
+        """A key for one more model."""
+        with self._lock:
+            self._keys += 1
+            return self._keys
+
+    def release(self, key: int) -> None:
+        """Let go of a model, when the next request is made."""
+        self._released.append(key)
+
+    def load(
+        self, key: int, content: bytes | str, settings: worker.Settings, seconds: float | None = None
+    ) -> tuple[str, tuple[str, ...], int]:
+        """Load a model.
+
+        Args:
+            key: What later requests call it.
+            content: Its bytes, or the path of its file.
+            settings: How to load it.
+            seconds: The time limit.
+
+        Returns:
+            The engine's name, the names of the outputs, and the generation of the process that holds it.
+
+        Raises:
+            EngineError: onnxruntime can't load it.
+            TimedOut: The time is over.
+            Died: It takes the process with it.
+        """
+        with self._lock:
+            name, outputs = self._ask(("load", self._taken(), key, content, settings), seconds)
+            return name, outputs, self.generation
+
+    def run(
+        self, key: int, generation: int, feeds: dict[str, Any], seconds: float | None, shapes_of: frozenset[str]
+    ) -> tuple[list[Any], dict[int, tuple[int, ...]]] | None:
+        """Run a model.
+
+        Args:
+            key: Which.
+            generation: That of the process that it was loaded into.
+            feeds: The inputs.
+            seconds: The time limit.
+            shapes_of: Of these outputs only the shape is wanted.
+
+        Returns:
+            The outputs, and the shapes of those of which only that is wanted, by their place. None: the process that
+            the model was loaded into is no more.
+
+        Raises:
+            EngineError: The model fails at this feed.
+            TimedOut: The time is over.
+            Died: It takes the process with it.
+        """
+        with self._lock:
+            if generation != self.generation or not self._is_alive():
+                return None
+            values, shapes = self._ask(("run", self._taken(), key, feeds, seconds, shapes_of), seconds)
+            return values, shapes
+
+    def _taken(self) -> list[int]:
+        taken, self._released = self._released, []
+        return taken
+
+    def _is_alive(self) -> bool:
+        # After a fork the process is the parent's, not ours.
+        return self._process is not None and self._owner == os.getpid() and self._process.poll() is None
+
+    def _ask(self, request: tuple[Any, ...], seconds: float | None) -> tuple[Any, ...]:
+        if not self._is_alive():
+            self._start()
+        process = self._process
+        assert process is not None and process.stdin is not None and process.stdout is not None
+        try:
+            with _ended_after(process, seconds) as ended:
+                worker.send(process.stdin, request)
+                kind, *answer = worker.receive(process.stdout)
+        except (EOFError, OSError) as error:
+            process.wait()
+            if ended.is_set():
+                raise TimedOut("it was ended at the time limit") from error
+            raise Died(self._cause_of_death(process.returncode)) from error
+        except BaseException:  # such as Ctrl-C: the answer would be taken for that to the next request
+            self.close()
+            raise
+        if ended.is_set():
+            process.wait()
+        if kind in ("failed", "stopped"):
+            raise (TimedOut if kind == "stopped" else EngineError)(answer[0])
+        return tuple(answer)
+
+    def _start(self) -> None:
+        """Start a process.
+
+        Raises:
+            EngineError: There is no Python to start.
+        """
+        if self._owner == os.getpid():
+            self._finalizer()
+        else:
+            self._finalizer.detach()
+        if not sys.executable:
+            raise EngineError("there is no Python to start a process with: sys.executable is empty")
+        self._words = tempfile.TemporaryFile(prefix="foldproof-")  # noqa: SIM115  it lives as long as the process
+        try:
+            process = subprocess.Popen(
+                [sys.executable, str(pathlib.Path(worker.__file__).resolve())],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._words,
+                creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+            )
+        except OSError as error:
+            raise EngineError(f"no process can be started: {error}") from error
+        self._process = process
+        self._owner = os.getpid()
+        self._released = []
+        self._finalizer = weakref.finalize(self, _end, process, self._words, self._owner)
+        self.generation += 1
+        assert process.stdin is not None
+        with contextlib.suppress(OSError):  # the request will find it dead
+            worker.send(process.stdin, (sys.path, self._memory))
+
+    def _cause_of_death(self, status: int) -> str:
+        words = ""
+        if self._words is not None:
+            size = self._words.seek(0, os.SEEK_END)
+            self._words.seek(max(0, size - _LAST_WORDS))
+            words = self._words.read().decode(errors="replace").strip()
+        cause = f"it ended its process with {_status(status)}"
+        return f"{cause}: {words.splitlines()[-1]}" if words else cause
+
+
+def _status(status: int) -> str:
+    if status >= 0:
+        return f"status {status:#x}" if status > 255 else f"status {status}"
+    try:
+        name = signal.Signals(-status).name
+    except ValueError:
+        name = f"signal {-status}"
+    return f"{name}, perhaps for lack of memory" if name == "SIGKILL" else name
+
+
+@contextlib.contextmanager
+def _ended_after(process: subprocess.Popen[bytes], seconds: float | None) -> Iterator[threading.Event]:
+    """End a process if the body takes too long; the event tells."""
+    ended = threading.Event()
+    if seconds is None:
+        yield ended
+        return
+
+    def end() -> None:
+        ended.set()
+        process.kill()
+
+    timer = threading.Timer(max(seconds, 0.0) + _GRACE, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield ended
+    finally:
+        timer.cancel()
+
+
+def _nothing() -> None:
+    pass
+
+
+def _end(process: subprocess.Popen[bytes], words: IO[bytes], owner: int) -> None:
+    if owner != os.getpid():
+        return
+    process.kill()  # it has nothing to lose
+    for stream in (process.stdin, process.stdout, words):
+        if stream is not None:
+            with contextlib.suppress(OSError):  # what was not yet written can't be any more
+                stream.close()
+    process.wait()
+
+
+def _physical_memory() -> int | None:
+    """The bytes of memory that the machine has; None where that can't be found out."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return None

@@ -1,0 +1,214 @@
+"""Carries out what a rule says: the one place where nodes of a graph are put in, replaced and taken away."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+
+import onnx_ir as ir
+
+from foldproof.facts import Facts
+from foldproof.facts.description import known_shapes
+from foldproof.facts.fact import is_more
+from foldproof.graphs import bodies_of
+from foldproof.rewriting.builder import Builder, CannotBuild
+from foldproof.rewriting.constants import Constants, as_tensor
+from foldproof.rewriting.description import place_of, value_text
+from foldproof.rewriting.inlining import inline
+from foldproof.rewriting.listener import Listener
+from foldproof.rewriting.names import Names
+from foldproof.rewriting.rule import Action, Constant, Forward, Inline, Reason, Remove
+from foldproof.rewriting.worklist import Worklist
+
+
+@dataclasses.dataclass(frozen=True)
+class Change:
+    """What an edit did, in words for the ledger.
+
+    Attributes:
+        added: What was put in.
+        because: The facts that it rests on.
+    """
+
+    added: tuple[str, ...] = ()
+    because: tuple[str, ...] = ()
+
+
+class Editor:
+    """Changes a model in place, and tells those who listen.
+
+    Args:
+        facts: What is proven. What a new value takes the place of, is true of it too.
+        names: The names that are taken.
+        constants: Where constants are stored.
+        worklist: What an edit touches is queued here.
+        keep: Names of nodes that stay as they are.
+        listeners: Who else is told.
+    """
+
+    def __init__(
+        self,
+        facts: Facts,
+        names: Names,
+        constants: Constants,
+        worklist: Worklist,
+        keep: frozenset[str],
+        listeners: Iterable[Listener] = (),
+    ) -> None:
+        self._facts = facts
+        self._names = names
+        self._constants = constants
+        self._worklist = worklist
+        self._keep = keep
+        self._listeners: tuple[Listener, ...] = (worklist, *listeners)
+
+    def apply(self, node: ir.Node, action: Action) -> Change | Reason:
+        """Carries out an action at a node.
+
+        Returns:
+            What was done; or the reason why it can't be done, where nothing is changed.
+        """
+        assert node.graph is not None
+        added: list[ir.Node] = []
+        replacements: Sequence[ir.Value | None]
+        if isinstance(action, Remove):
+            replacements = [None] * len(node.outputs)
+        elif isinstance(action, Forward):
+            if self._is_only_a_name(node, action.values[0]):
+                return Reason("it gives an output of the graph its name")
+            replacements = action.values
+        elif isinstance(action, Constant):
+            stored = self._stored(node, action)
+            if isinstance(stored, Reason):
+                return stored
+            replacements = stored
+        elif isinstance(action, Inline):
+            root = self._facts.root(node.graph)
+            moved = inline(action.body, node, root, self._facts, self._names, self._constants)
+            if isinstance(moved, Reason):
+                return moved
+            replacements, added = moved
+        else:
+            try:
+                replacements, added = self._built(node, action.build)
+            except CannotBuild as failure:
+                return failure.reason
+        change = Change()
+        if not isinstance(action, Remove):
+            texts = tuple(value_text(value) for value in replacements if value is not None)
+            change = Change(texts, known_shapes(node.inputs, self._facts))
+        for output, value in zip(node.outputs, replacements, strict=True):
+            if value is not None:
+                self._replace(output, value, node)
+        self._discard(node)
+        for each in added:
+            self._created(each)
+        return change
+
+    def forward_initializer(self, value: ir.Value, other: ir.Value) -> None:
+        """Lets all that reads an initializer read another one. Nothing is queued: a round begins after it."""
+        value.replace_all_uses_with(other)
+
+    # Making what takes the node's place ------------------------------------------------------------------------------
+
+    def _stored(self, node: ir.Node, action: Constant) -> list[ir.Value | None] | Reason:
+        """Stores the constants that the outputs of a node become."""
+        values: list[ir.Value | None] = []
+        for output, tensor in zip(node.outputs, action.tensors, strict=True):
+            stored = None if tensor is None else self._store(output, as_tensor(tensor))
+            if isinstance(stored, Reason):
+                return stored
+            values.append(stored)
+        return values
+
+    def _store(self, output: ir.Value, tensor: ir.TensorProtocol) -> ir.Value | Reason:
+        graph = output.graph
+        assert graph is not None
+        root = self._facts.root(graph)
+        if output.is_graph_output():
+            return self._constants.store_as_output(tensor, str(output.name), graph, root)
+        return self._constants.store(tensor, str(output.name), root, replaces=True)
+
+    def _built(
+        self, node: ir.Node, build: Callable[[Builder], ir.Value | Sequence[ir.Value | None]]
+    ) -> tuple[Sequence[ir.Value | None], list[ir.Node]]:
+        assert node.graph is not None
+        store = partial(self._constants.store, graph=self._facts.root(node.graph))
+        builder = Builder(self._names.fresh, store, place_of(node))
+        built = build(builder)
+        node.graph.insert_before(node, builder.nodes)
+        for new in builder.nodes:
+            self._facts.order.place(new, node)
+            new.metadata_props.update(node.metadata_props)
+        return ([built] if isinstance(built, ir.Value) else built), builder.nodes
+
+    # Putting it there ------------------------------------------------------------------------------------------------
+
+    def _created(self, node: ir.Node) -> None:
+        for listener in self._listeners:
+            listener.created(node)
+
+    def _replace(self, output: ir.Value, value: ir.Value, node: ir.Node) -> None:
+        """Lets all that reads an output read another value, under the output's name where that is a graph's output."""
+        before = self._facts.of(output)
+        self._facts.learn(value, before)
+        teaches = is_more(self._facts.of(value), before)
+        for listener in self._listeners:
+            listener.replaced(output, value)
+        graph = output.graph
+        assert graph is not None
+        if output.is_graph_output():
+            if value.graph is not graph or value.name != output.name:
+                value = self._under_its_name(output, value, node, graph)
+            _declare_as(value, output)
+        output.replace_all_uses_with(value, replace_graph_outputs=True)
+        if teaches:
+            self._worklist.push(self._facts.spread(value))
+
+    def _under_its_name(self, output: ir.Value, value: ir.Value, node: ir.Node, graph: ir.Graph) -> ir.Value:
+        """A graph's output keeps its name: the new value takes it, or an Identity hands the value out under it."""
+        name, output.name = output.name, self._names.fresh(f"{output.name}_replaced")
+        if self._can_take_name(value, graph):
+            value.name = name
+            return value
+        identity = ir.Node("", "Identity", [value], outputs=[ir.Value(name=name)])
+        graph.insert_before(node, identity)
+        self._facts.order.place(identity, node)
+        self._created(identity)  # of a constant, it is folded
+        return identity.outputs[0]
+
+    def _is_only_a_name(self, node: ir.Node, value: ir.Value | None) -> bool:
+        """Whether a node is an Identity that names an output of a graph, and another would have to take its place."""
+        output = node.outputs[0]
+        if node.op_type != "Identity" or node.domain or not output.is_graph_output():
+            return False
+        return value is None or not self._can_take_name(value, output.graph)
+
+    def _can_take_name(self, value: ir.Value, graph: ir.Graph | None) -> bool:
+        """Whether a value can become an output of a graph under another name: it is made there, and is none yet."""
+        maker = value.producer()
+        if maker is None or maker.name in self._keep:
+            return False
+        return maker.graph is graph and not value.is_graph_output()
+
+    def _discard(self, node: ir.Node) -> None:
+        """Takes a node out of its graph, with all that its bodies hold."""
+        gone = [node, *(each for body in bodies_of(node) for each in body.all_nodes())]
+        read: list[list[ir.Value]] = []
+        for each in gone:
+            read.append([value for value in each.inputs if value is not None])
+            for index in range(len(each.inputs)):
+                each.replace_input_with(index, None)
+        for each in gone:  # what is in no graph any more is not offered to rules
+            if each.graph is not None:
+                each.graph.remove(each)
+        for each, inputs in zip(gone, read, strict=True):
+            for listener in self._listeners:
+                listener.removed(each, inputs)
+
+
+def _declare_as(value: ir.Value, output: ir.Value) -> None:
+    """What the model declares of an output of a graph is part of the contract: it stays as it is written."""
+    value.type, value.shape, value.doc_string = output.type, output.shape, output.doc_string
+    value.metadata_props.update(output.metadata_props)
