@@ -82,10 +82,40 @@ def test_a_difference_exits_with_1_and_writes_nothing(model: Path, monkeypatch: 
     from tests.test_pipeline import tolerant_size
 
     monkeypatch.setattr("foldproof.pipeline.installed", lambda: [tolerant_size])
-    result = command("optimize", model)
+    result = command("optimize", model, "--strict")
     assert result.exit_code == 1
     assert "differs from the original" in result.output
+    assert "The guilty rewrite is 'tolerant_size' at 's'" in result.output
     assert list(model.parent.iterdir()) == [model]
+
+
+def test_a_guilty_rewrite_is_taken_back_with_a_warning(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tests.test_pipeline import tolerant_size
+
+    monkeypatch.setattr("foldproof.pipeline.installed", lambda: [tolerant_size])
+    result = command("optimize", model, "--json", model.with_name("report.json"))
+    assert result.exit_code == 0, result.output
+    assert "'tolerant_size' at 's' was taken back" in result.output.replace("\n", " ")
+    report = json.loads(model.with_name("report.json").read_text())
+    assert [(each["rule"], each["place"]) for each in report["taken_back"]] == [
+        ("tolerant_size", "s"),
+        ("tolerant_size", "t"),
+    ]
+    assert report["taken_back"][0]["difference"]["optimized"] == 7
+    assert onnx.load(model.with_name("model.opt.onnx")).graph == onnx.load(model).graph
+
+
+def test_stop_after_does_a_prefix_of_the_ledger(model: Path) -> None:
+    onnx.save(parse("g (float[2,3] x) => (int64 s, int64 t) { s = Size(x) t = Size(x) }"), model)
+    reports = []
+    for count in ("0", "1", "100"):
+        file = model.with_name(f"{count}.json")
+        assert command("optimize", model, "--force", "--stop-after", count, "--json", file).exit_code == 0
+        reports.append(json.loads(file.read_text())["ledger"])
+    none, one, all_ = reports
+    assert none == []
+    assert one == all_[:1]
+    assert len(all_) > 1
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 EXIT_STATUS = """\b
 Exit status:
   0  done and verified
-  1  verification found a difference: nothing is written
+  1  verification found a difference that no taken back rewrite explains, or any with --strict: nothing is written
   2  wrong usage
   3  the model can't be read, or is invalid
   4  nothing here can run the model: nothing is written without --allow-unverified
@@ -105,6 +105,12 @@ def _names(ctx: click.Context, parameter: click.Parameter, values: Sequence[str]
 @click.option(
     "--keep-node", metavar="NAME", multiple=True, help="A node that no rule may take away or change. Repeatable."
 )
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Write nothing where verification finds a difference, instead of taking back its cause.",
+)
+@click.option("--stop-after", metavar="N", type=click.IntRange(min=0), help="Do only the first N rewrites.")
 @click.option(
     "--ir3-initializers-are-constants/--ir3-initializers-are-inputs", default=True, show_default=True,
     help="In a model of IR version 3, which lists all initializers as inputs, take them for weights.",
@@ -218,22 +224,32 @@ def verify(
 
 @main.command()
 @click.argument("name", required=False)
-def rules(name: str | None) -> None:
-    """Lists the rules, or says all about the rule NAME."""
+@click.option(
+    "--json", "json_file", metavar="FILE", type=EXISTING, help="Write it as JSON; `-` is the standard output."
+)
+def rules(name: str | None, json_file: Path | None) -> None:
+    r"""Lists the rules, or says all about the rule NAME, with an example before and after.
+
+    \b
+    Examples:
+      foldproof rules
+      foldproof rules static_size
+    """
+    from foldproof.reporting import terminal
+    from foldproof.reporting.rule_page import page_of, summary
     from foldproof.rewriting.packs import chosen, installed
 
+    _check_json(json_file, [], force=False)
+    known = installed()
     if name is None:
-        for rule in installed():
-            click.echo(f"{rule.name:24} {'exact' if rule.exact else 'tolerant':9} {rule.equation}")
+        _write_json({"rules": [summary(rule) for rule in known]}, json_file)
+        if json_file != Path("-"):
+            terminal.show_rules(known)
         return
-    found = chosen(installed(), [name], ())
-    rule = found[0]
-    click.echo(f"{rule.name}\n\n  {rule.equation}\n")
-    if rule.explanation:
-        click.echo(f"{rule.explanation}\n")
-    click.echo(f"class: {'exact' if rule.exact else 'tolerant'}")
-    if not rule.of_initializers:
-        click.echo(f"tried at: {', '.join('any operator' if op == '*' else op for op in rule.op_types)}")
+    page = page_of(chosen(known, [name], ())[0], known)
+    _write_json(page.to_dict(), json_file)
+    if json_file != Path("-"):
+        terminal.show_rule(page)
 
 
 def _printable(text: str) -> str:

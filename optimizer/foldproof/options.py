@@ -28,6 +28,8 @@ class Options:
         fold_quantized_weights: Fold QuantizeLinear and DequantizeLinear of weights too, which stay by default.
         ir3_initializers_are_constants: Take the initializers of a model of IR version 3 for weights, although that
             version lists each of them as an input.
+        strict: Fail where verification finds a difference, instead of taking back the guilty rewrite.
+        stop_after: After how many rewrites to stop: a prefix of the ledger. None does all.
         feeds: A folder with the person's own inputs (`.npz`, `.npy`), run besides the generated ones.
         seed: The seed of the generated inputs.
     """
@@ -43,6 +45,8 @@ class Options:
     max_growth: float | None = None
     fold_quantized_weights: bool = False
     ir3_initializers_are_constants: bool = True
+    strict: bool = False
+    stop_after: int | None = None
     feeds: Path | None = None
     seed: int = 0
 
@@ -59,6 +63,9 @@ class Options:
             object.__setattr__(self, field, tuple(given))
         if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
             raise UsageError(f"the seed is {self.seed!r}", hint="Give a whole number of at least 0")
+        is_count = isinstance(self.stop_after, int) and not isinstance(self.stop_after, bool) and self.stop_after >= 0
+        if self.stop_after is not None and not is_count:
+            raise UsageError(f"it can't stop after {self.stop_after!r} rewrites", hint="Give a whole number")
         if self.level not in (1, 2, 3):
             raise UsageError(f"there is no optimization level {self.level!r}", hint="Give 1, 2 or 3")
         is_number = isinstance(self.max_growth, (int, float)) and not isinstance(self.max_growth, bool)

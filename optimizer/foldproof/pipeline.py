@@ -21,7 +21,8 @@ from foldproof.options import Options
 from foldproof.reporting.report import Report
 from foldproof.rewriting import Rule
 from foldproof.rewriting.packs import chosen, installed
-from foldproof.run import Run
+from foldproof.rollback import Rollback
+from foldproof.run import Plan, Run
 from foldproof.verification import Runnable, Verification
 from foldproof.verification import verify as compare
 
@@ -117,27 +118,39 @@ class Optimizer:
     def _verified(self, load: Callable[[], Source], target: Path | None = None, *, force: bool = False) -> Run:
         """A run that is optimized, staged if it has a target, and verified.
 
-        Where nothing can run the model, or where tolerant rules moved a float further than verification admits, exact
-        rules alone are applied.
+        What verification finds guilty is taken back, unless the person wants that to be an error. Where nothing can run
+        the model, exact rules alone are applied.
         """
-        exact = [rule for rule in self.rules if rule.exact]
-        try:
-            run = self._attempt(load, target, force, self.rules)
-        except VerificationError as error:
-            if not _is_rounding(error):
-                raise
-            run = self._attempt(load, target, force, exact)
-            run.warnings.append(f"tolerant rules were left out, since with them {error.reason}")
-            return run
+
+        def attempt(plan: Plan) -> Run:
+            return self._attempt(load, target, force, plan)
+
+        def probe(plan: Plan) -> Run:
+            return self._attempt(load, None, force, plan)
+
+        plan = Plan(tuple(self.rules), stop_after=self.options.stop_after)
+        rollback = Rollback(attempt, probe)
+        run = self._strictly(rollback, attempt, plan) if self.options.strict else rollback.run(plan)
         if run.verdict == "unverified" and not run.is_exact:
             run.close()
-            run = self._attempt(load, target, force, exact)
+            run = attempt(dataclasses.replace(plan, rules=tuple(rule for rule in plan.rules if rule.exact)))
         return run
 
-    def _attempt(self, load: Callable[[], Source], target: Path | None, force: bool, rules: Sequence[Rule]) -> Run:
+    def _strictly(self, rollback: Rollback, attempt: Callable[[Plan], Run], plan: Plan) -> Run:
+        """A run from which nothing is taken back: a difference is an error that names the guilty rewrite."""
+        try:
+            return attempt(plan)
+        except VerificationError as error:
+            guilty = rollback.find(plan, error)
+            if guilty is not None and isinstance(error.report, Report):
+                error.reason = f"{error.reason}. The guilty rewrite is {guilty.rule!r} at {guilty.place!r}"
+                error.report = dataclasses.replace(error.report, taken_back=(guilty,))
+            raise
+
+    def _attempt(self, load: Callable[[], Source], target: Path | None, force: bool, plan: Plan) -> Run:
         start = time.perf_counter()
         source = load()
-        run = Run(self.options, rules, source, seconds=time.perf_counter() - start)
+        run = Run(self.options, plan, source, seconds=time.perf_counter() - start)
         try:
             inputs = [*source.data_files, *([source.path] if source.path is not None else [])]
             if target is not None:
@@ -212,15 +225,6 @@ def verify(
     """
     options = Options(seed=seed, feeds=None if feeds is None else Path(feeds))
     return compare(_runnable(a), _runnable(b), exact=exact, seed=options.seed, feeds=options.feeds)
-
-
-def _is_rounding(error: VerificationError) -> bool:
-    """Whether tolerant rules were at work, and nothing differs but floats."""
-    report, verification = error.report, error.verification
-    if not isinstance(report, Report) or not isinstance(verification, Verification):
-        return False
-    floats = all(each.kind == "value" and isinstance(each.original, float) for each in verification.differences)
-    return floats and not all(entry.exact for entry in report.ledger)
 
 
 def _options(options: dict[str, Any]) -> Options:

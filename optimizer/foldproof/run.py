@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,10 +23,27 @@ from foldproof.graphs import all_graphs, count_operators, node_label, operator_n
 from foldproof.model_file import Source, Staged
 from foldproof.options import Options
 from foldproof.reporting.fates import Watch
-from foldproof.reporting.report import Report, Verdict
+from foldproof.reporting.report import Report, TakenBack, Verdict
 from foldproof.rewriting import Rewriter, Rule
 from foldproof.verification import Runnable, Verification, find_probes
 from foldproof.verification import verify as compare
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """Which rewrites a run does.
+
+    Attributes:
+        rules: The rules to apply.
+        taken_back: The rewrites to leave out, each by its rule's name and its place.
+        stop_after: After how many rewrites it stops; None for all.
+        exact: Whether floats must be equal bit for bit; None where the rules that fired decide.
+    """
+
+    rules: tuple[Rule, ...]
+    taken_back: frozenset[tuple[str, str]] = frozenset()
+    stop_after: int | None = None
+    exact: bool | None = None
 
 
 class Run:
@@ -33,19 +51,21 @@ class Run:
 
     Args:
         options: What the person asked for.
-        rules: The rules to apply.
+        plan: Which rewrites to do.
         source: The model.
+        seconds: How long it took to load it.
 
     Attributes:
         source: The model; after `rewrite`, the optimized one.
         verdict: How verification ended.
         why_unverified: Why nothing could run the model.
         warnings: What the person should know.
+        taken_back: What earlier runs of the same model were found guilty of, and this one leaves out.
     """
 
-    def __init__(self, options: Options, rules: Sequence[Rule], source: Source, seconds: float) -> None:
+    def __init__(self, options: Options, plan: Plan, source: Source, seconds: float) -> None:
         self._options = options
-        self._rules = rules
+        self._plan = plan
         self._seconds = {"load": seconds}
         self._verification: Verification | None = None
         self._optimized: onnx.ModelProto | None = None
@@ -56,6 +76,7 @@ class Run:
         self.verdict: Verdict = "not asked"
         self.why_unverified = ""
         self.warnings: list[str] = []
+        self.taken_back: tuple[TakenBack, ...] = ()
 
     def __enter__(self) -> Run:
         return self
@@ -101,19 +122,21 @@ class Run:
             self._rewriter = Rewriter(
                 model,
                 self._facts,
-                self._rules,
+                self._plan.rules,
                 keep_node=self._options.keep_node,
                 overridable=overridable,
                 inputs_list_initializers=model.ir_version < 4,
                 initializers_are_inputs=model.ir_version < 4 and not inputs_are_weights,
                 folder=self._folder,
+                stop_after=self._plan.stop_after,
+                taken_back=self._plan.taken_back,
             )
             self._rewriter.run()
             source.corrected.extend(correct(model, self._facts))
 
     def _make_folder(self, model: ir.Model) -> Folder | None:
         """What folds constants, None where the person doesn't want that."""
-        if constant_folding not in self._rules:
+        if constant_folding not in self._plan.rules:
             return None
         options = self._options
         budget = Budget.of(model, options.max_growth, options.level)
@@ -167,7 +190,7 @@ class Run:
                 self._verification = compare(
                     self._original,
                     optimized,
-                    exact=self.is_exact,
+                    exact=self.is_exact if self._plan.exact is None else self._plan.exact,
                     seed=self._options.seed,
                     feeds=self._options.feeds,
                     evaluate=find_probes(self.optimized_proto),
@@ -225,6 +248,7 @@ class Run:
             seconds=self._seconds,
             contradictions=self._contradictions,
             warnings=(*self.warnings, *self._warnings()),
+            taken_back=self.taken_back,
         )
 
     def _warnings(self) -> Iterator[str]:

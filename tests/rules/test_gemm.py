@@ -205,3 +205,38 @@ def test_a_row_count_of_0_would_be_read_as_a_copy() -> None:
 def test_other_shapes_around_a_gemm_stay(nodes: str, x: str, target: list[int]) -> None:
     weights = {"w": W, "k": K, "l": tensor(4, 1), "t": np.array([-1, 3]), "o": np.array(target)}
     stays(graph(nodes, x=x, out="A,B,C"), "gemm_of_rows", weights=weights)
+
+
+ROWS = "m = MatMul(x, w) a = Add(k, m) p = Reshape(a, s) n = MatMul(x, v) b = Add(n, k) q = Reshape(b, s)"
+
+
+def rows(nodes: str = ROWS, x: str = "2,N,3", dtype: str = "float") -> str:
+    return f"g ({dtype}[{x}] x) => ({dtype}[A,B,C,D] p, {dtype}[E,F,G,H] q) {{ {nodes} }}"
+
+
+ROW_WEIGHTS = {"w": W, "v": tensor(3, 4, seed=1), "k": K, "s": np.array([2, -1, 2, 2])}
+
+
+@pytest.mark.parametrize("opset", [7, 13, 18])
+@pytest.mark.parametrize("bias", [(4,), (1,), (1, 4), ()])
+def test_products_of_the_same_rows_flatten_them_once(opset: int, bias: tuple[int, ...]) -> None:
+    weights = ROW_WEIGHTS | {"k": tensor(*bias)}
+    left = {"Reshape": 3, "Gemm": 2}
+    becomes(rows(), left, "rows_into_gemm", "same_computation", weights=weights, opset=opset, sizes=(1, 2, 5))
+
+
+@pytest.mark.parametrize(
+    ("nodes", "x", "changed"),
+    [
+        (ROWS, "2,N,3", {"s": np.array([0, 0, 2, 2])}),  # dims of the rows are copied
+        (ROWS, "2,N,3", {"k": tensor(1, 1, 4)}),
+        (ROWS, "N,3", {}),  # matrices: `matmul_add`
+        (ROWS, "2,3,K", {}),
+        (ROWS, "2,3,3", {"w": tensor(2, 3, 4), "v": tensor(2, 3, 4)}),
+        ("m = MatMul(x, w) a = Add(m, k) p = Reshape(a, s) n = MatMul(x, v) q = Reshape(n, s)", "2,N,3", {}),
+        ("m = MatMul(x, w) a = Add(m, k) p = Reshape(a, s) z = Relu(x) n = MatMul(z, v) b = Add(n, k) q = Reshape(b, s)", "2,N,3", {}),
+        ("m = MatMul(x, w) a = Add(m, k) p = Reshape(a, s) q = Reshape(m, s)", "2,N,3", {}),
+    ],
+)  # fmt: skip
+def test_products_that_share_no_rows_or_need_their_dims_stay(nodes: str, x: str, changed: dict[str, object]) -> None:
+    stays(rows(nodes, x), "rows_into_gemm", weights=ROW_WEIGHTS | changed)

@@ -10,7 +10,7 @@ from foldproof.facts.claims import Contradiction
 from foldproof.rewriting.ledger import Entry
 
 if TYPE_CHECKING:
-    from foldproof.verification import Verification
+    from foldproof.verification import Difference, Verification
 
 FORMAT = 1
 """The version of the JSON form. It grows when a field changes its meaning or goes."""
@@ -44,6 +44,35 @@ class Fate:
 
 
 @dataclasses.dataclass(frozen=True)
+class TakenBack:
+    """A rewrite that verification found guilty.
+
+    Attributes:
+        rule: The rule's name.
+        exact: The rule's class.
+        place: Where it was applied, as in the ledger.
+        graph: The graph in which that is.
+        number: Its number in the ledger of the run that failed.
+        difference: The first difference that it makes: the output, the inputs, both values.
+    """
+
+    rule: str
+    exact: bool
+    place: str
+    graph: str
+    number: int
+    difference: Difference
+
+    def __str__(self) -> str:
+        at = " ".join(f"{name}={size}" for name, size in self.difference.binding.items()) or "the static shapes"
+        feeds = f", {self.difference.feeds} inputs" if self.difference.feeds else ""
+        return (
+            f"the rewrite {self.rule!r} at {self.place!r} was taken back: with it the output "
+            f"{self.difference.output!r} differs, at {at}{feeds}: {self.difference.detail}"
+        )
+
+
+@dataclasses.dataclass(frozen=True)
 class Report:
     """The result of a run.
 
@@ -61,6 +90,7 @@ class Report:
         seconds: Where the time went, by stage.
         contradictions: What the model declares of its own values, and inference disproves.
         warnings: What a person should know.
+        taken_back: The rewrites that verification found guilty. They are not in the ledger.
     """
 
     verdict: Verdict
@@ -76,6 +106,7 @@ class Report:
     seconds: Mapping[str, float]
     contradictions: tuple[Contradiction, ...] = ()
     warnings: tuple[str, ...] = ()
+    taken_back: tuple[TakenBack, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The report for JSON."""
@@ -98,6 +129,7 @@ class Report:
             "seconds": {stage: round(seconds, 4) for stage, seconds in self.seconds.items()},
             "contradictions": [contradiction.to_dict() for contradiction in self.contradictions],
             "warnings": list(self.warnings),
+            "taken_back": [_taken_back(each) for each in self.taken_back],
         }
 
 
@@ -106,3 +138,7 @@ def _fate(fate: Fate) -> dict[str, Any]:
         **{field.name: getattr(fate, field.name) for field in dataclasses.fields(fate)},
         "values": [{"binding": dict(binding), "value": value} for binding, value in fate.values],
     }
+
+
+def _taken_back(guilty: TakenBack) -> dict[str, Any]:
+    return {**dataclasses.asdict(guilty), "difference": guilty.difference.to_dict()}

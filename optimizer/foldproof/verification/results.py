@@ -17,6 +17,7 @@ class Run:
         binding: Concrete integers for the symbolic dims; an unnamed dim is called `input:axis`.
         feeds: Where the inputs came from, such as `generated` or a file's name.
         seed: The seed of generated inputs.
+        number: Its number among all feeds, from 0: `Verifier.compare` runs it again by that.
         original_engine: What ran the original, such as `onnxruntime 1.32.0` or `onnx reference 1.23.2`.
         optimized_engine: What ran the optimized model.
         outputs: How many outputs were compared by value. The others were compared by shape and dtype only.
@@ -32,6 +33,7 @@ class Run:
     outputs: int
     max_absolute_error: float
     max_relative_error: float
+    number: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,6 +52,7 @@ class Difference:
         optimized: The optimized model's.
         max_error: The largest absolute difference in that output; None where there is no number.
         feeds: Where the inputs came from.
+        run: The number of the feed at which it showed, see `Run`; None where no feed was needed.
     """
 
     output: str
@@ -61,6 +64,11 @@ class Difference:
     optimized: Any = None
     max_error: float | None = None
     feeds: str = ""
+    run: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as dictionaries, lists, strings and numbers that `json` can write."""
+        return {field.name: _plain(getattr(self, field.name)) for field in dataclasses.fields(self)}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,0 +1,126 @@
+"""Takes back what verification found guilty: the first rewrite with which the model differs from the original."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, cast
+
+from foldproof.errors import VerificationError
+from foldproof.reporting.report import Report, TakenBack
+from foldproof.rewriting import Entry, Rule
+from foldproof.run import Plan, Run
+
+if TYPE_CHECKING:
+    from foldproof.verification import Verification
+
+MAX_TAKEN_BACK = 12
+"""So many rewrites are taken back before the original is kept as it is."""
+
+MAX_ROUNDINGS = 2
+"""So many tolerant rewrites are taken back for a float that differs. Then no single one is at fault: tolerant rules
+are left out."""
+
+Attempt = Callable[[Plan], Run]
+"""Optimizes by a plan and verifies; raises `VerificationError` where the two models differ."""
+
+
+class Rollback:
+    """Optimizes a model until it is verified.
+
+    Args:
+        attempt: Optimizes by a plan and verifies the result.
+        probe: The same for a prefix of a plan, whose result nobody keeps.
+    """
+
+    def __init__(self, attempt: Attempt, probe: Attempt) -> None:
+        self._attempt = attempt
+        self._probe = probe
+
+    def run(self, plan: Plan) -> Run:
+        """Optimizes by a plan, or by what is left of it when the guilty rewrites are taken back.
+
+        Raises:
+            VerificationError: The models differ, and no rewrite is the reason.
+        """
+        found: list[TakenBack] = []
+        while True:
+            try:
+                run = self._attempt(plan)
+            except VerificationError as error:
+                guilty = self.find(plan, error)
+                if guilty is None:
+                    raise
+                found.append(guilty)
+                plan = Plan(()) if len(found) > MAX_TAKEN_BACK else _without(plan, found)
+            else:
+                run.taken_back = tuple(found)
+                run.warnings.extend(_consequences(plan, found))
+                return run
+
+    def find(self, plan: Plan, error: VerificationError) -> TakenBack | None:
+        """The first guilty rewrite of a plan that failed, by bisection over prefixes of its ledger.
+
+        Returns:
+            The rewrite; None where the model differs without any.
+        """
+        ledger = cast("Report", error.report).ledger
+        verification = cast("Verification", error.verification)
+        # Whether floats are compared bit for bit, the whole ledger decides: a prefix is held to the same.
+        plan = dataclasses.replace(plan, exact=all(entry.exact for entry in ledger))
+        good, bad = 0, len(ledger)
+        while bad - good > 1:
+            middle = (good + bad) // 2
+            different = self._difference(plan, middle)
+            if different is None:
+                good = middle
+            else:
+                bad, verification = middle, different
+        if not ledger or (good == 0 and self._difference(plan, 0) is not None):
+            return None
+        return taken_back(ledger[bad - 1], verification)
+
+    def _difference(self, plan: Plan, length: int) -> Verification | None:
+        """What verification says of a prefix of the ledger; None where it finds no difference."""
+        try:
+            run = self._probe(dataclasses.replace(plan, stop_after=length))
+        except VerificationError as error:
+            return cast("Verification", error.verification)
+        run.close()
+        return None
+
+
+def taken_back(entry: Entry, verification: Verification) -> TakenBack:
+    """A rewrite with the first difference that it makes."""
+    first = verification.differences[0]
+    return TakenBack(entry.rule, entry.exact, entry.place, entry.graph, entry.number, first)
+
+
+def _without(plan: Plan, found: Sequence[TakenBack]) -> Plan:
+    """What is left of a plan: a rule that was guilty at two places is wrong, and so is a sum of many roundings."""
+    last = found[-1]
+    roundings = sum(not each.exact and isinstance(each.difference.original, float) for each in found)
+    if roundings > MAX_ROUNDINGS:
+        return dataclasses.replace(plan, rules=_exact(plan.rules))
+    if sum(each.rule == last.rule for each in found) > 1:
+        return dataclasses.replace(plan, rules=tuple(rule for rule in plan.rules if rule.name != last.rule))
+    return dataclasses.replace(plan, taken_back=plan.taken_back | {(last.rule, last.place)})
+
+
+def _exact(rules: Sequence[Rule]) -> tuple[Rule, ...]:
+    return tuple(rule for rule in rules if rule.exact)
+
+
+def _consequences(plan: Plan, found: Sequence[TakenBack]) -> list[str]:
+    """What the person should know of a run from which something was taken back."""
+    texts = [str(each) for each in found]
+    twice = sorted({each.rule for each in found if sum(other.rule == each.rule for other in found) > 1})
+    if len(found) > MAX_TAKEN_BACK:
+        return [*texts, f"more than {MAX_TAKEN_BACK} rewrites were found guilty: the original is kept"]
+    kept = {rule.name for rule in plan.rules}
+    texts += [
+        f"all rewrites of the rule {name!r} were taken back, as two were guilty" for name in twice if name not in kept
+    ]
+    if all(rule.exact for rule in plan.rules) and any(not each.exact for each in found):
+        texts.append("tolerant rules were left out, since with them floats differ by more than their own noise")
+    return texts
