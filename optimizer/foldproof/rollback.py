@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, cast
 
+from foldproof.bisection import first_bad
 from foldproof.errors import VerificationError
 from foldproof.reporting.report import Report, TakenBack
 from foldproof.rewriting import Entry, Rule
@@ -68,17 +69,18 @@ class Rollback:
         verification = cast("Verification", error.verification)
         # Whether floats are compared bit for bit, the whole ledger decides: a prefix is held to the same.
         plan = dataclasses.replace(plan, exact=all(entry.exact for entry in ledger))
-        good, bad = 0, len(ledger)
-        while bad - good > 1:
-            middle = (good + bad) // 2
-            different = self._difference(plan, middle)
-            if different is None:
-                good = middle
-            else:
-                bad, verification = middle, different
-        if not ledger or (good == 0 and self._difference(plan, 0) is not None):
+        found = {len(ledger): verification}
+
+        def is_bad(length: int) -> bool:
+            different = self._difference(plan, length)
+            if different is not None:
+                found[length] = different
+            return different is not None
+
+        bad = first_bad(len(ledger), is_bad)
+        if not ledger or (bad == 1 and is_bad(0)):
             return None
-        return taken_back(ledger[bad - 1], verification)
+        return taken_back(ledger[bad - 1], found[bad])
 
     def _difference(self, plan: Plan, length: int) -> Verification | None:
         """What verification says of a prefix of the ledger; None where it finds no difference."""
