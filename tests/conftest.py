@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from foldproof.engines import Worker
 
 
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keeps what runs remember out of the person's cache."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _one_process() -> Iterator[None]:
+    """Runs all models of all tests in one child process: to start one takes longer than most tests."""
+    with Worker() as worker, worker.lent():
+        yield
 
 
 @pytest.fixture

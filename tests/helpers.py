@@ -27,7 +27,7 @@ def rewrite(
     model: onnx.ModelProto, *names: str, overridable: Sequence[str] = (), keep_node: Sequence[str] = ()
 ) -> tuple[onnx.ModelProto, Rewriter]:
     """Applies the named rules alone (all of them where none is named), without verification."""
-    rules = [rule for rule in installed() if not names or rule.name in names]
+    rules = [rule for rule in installed() if rule.name in names or (not names and not rule.on_request)]
     return rewrite_by(model, rules, overridable=overridable, keep_node=keep_node)
 
 

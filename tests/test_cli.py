@@ -130,6 +130,11 @@ def test_stop_after_does_a_prefix_of_the_ledger(model: Path) -> None:
         ["-o", "{folder}/missing/out.onnx"],
         ["-o", "{folder}"],
         ["--feeds", "{folder}/missing"],
+        ["--bind", "N"],
+        ["--bind", "N=1,x"],
+        ["--bind", "N=1", "--bind", "N=2"],
+        ["--bind", "M=1"],
+        ["--verify-seconds", "0"],
     ],
 )
 def test_wrong_usage_exits_with_2(model: Path, arguments: list[str]) -> None:
@@ -260,6 +265,30 @@ def test_verify_tells_same_from_different(model: Path, tmp_path: Path) -> None:
     assert command("verify", model, tmp_path / "missing.onnx").exit_code == 3
 
 
+def test_both_commands_verify_at_the_bindings_that_are_asked_for(model: Path) -> None:
+    written = model.with_name("model.opt.onnx")
+    file = model.with_name("report.json")
+    options = ("--bind", "N=4,7", "--verify-seconds", "30", "--json", file)
+    assert command("optimize", model, *options).exit_code == 0
+    runs = json.loads(file.read_text())["verification"]["runs"]
+    assert {run["binding"]["N"] for run in runs} == {4, 7}
+    file.unlink()
+    assert command("verify", model, written, *options).exit_code == 0
+    runs = json.loads(file.read_text())["runs"]
+    assert {run["binding"]["N"] for run in runs} == {4, 7}
+
+
+def test_verify_says_which_engine_it_was_asked_for(model: Path) -> None:
+    assert command("optimize", model).exit_code == 0
+    written = model.with_name("model.opt.onnx")
+    result = command("verify", model, written, "--reference", "onnx")
+    assert result.exit_code == 0
+    assert "onnx reference" in result.output
+    result = command("verify", model, written, "--provider", "NoSuchExecutionProvider")
+    assert result.exit_code == 4
+    assert "NoSuchExecutionProvider" in result.output.replace("\n", "")
+
+
 def test_rules_lists_each_rule_and_shows_one() -> None:
     from foldproof.rewriting.packs import installed
 
@@ -267,6 +296,50 @@ def test_rules_lists_each_rule_and_shows_one() -> None:
     assert all(rule.name in listing and rule.equation in listing for rule in installed())
     assert "Size(x) = c" in command("rules", "static_size").output
     assert command("rules", "static_sise").exit_code == 2
+
+
+def test_rules_are_listed_by_family_one_line_each() -> None:
+    lines = command("rules").output.splitlines()
+    families = [line for line in lines if not line.startswith(" ")]
+    assert families == sorted(set(families))
+    assert {"size", "transpose", "conv"} <= set(families)
+    columns = {line.index(kind) for line in lines for kind in ("  exact  ", "  tolerant  ") if kind in line}
+    assert len(columns) == 1
+
+
+def test_a_rule_is_shown_with_all_that_it_declares_and_an_example_before_and_after() -> None:
+    shown = command("rules", "mish").output
+    for text in (
+        "Mul(x, Tanh(Softplus(x))) = Mish(x)",
+        "tolerant",
+        "tried at  Mul",
+        "opsets    18 and later",
+        "-O2",
+        "lowers    the nodes",
+        "y = Mul (x, t)",
+        "y = Mish (x)",
+    ):
+        assert text in shown
+    assert "Example:" not in shown
+    assert "\x1b" not in shown
+
+
+def test_rules_as_json() -> None:
+    every = json.loads(command("rules", "--json", "-").output)["rules"]
+    one = json.loads(command("rules", "gelu_written_out", "--json", "-").output)
+    assert one["name"] in [each["name"] for each in every]
+    assert (one["until"], one["class"], one["lowers"], one["operators"]) == (19, "tolerant", "FORM", ["Mul"])
+    assert one["before"] != one["after"]
+    assert next(each for each in every if each["name"] == "dead_node")["operators"] == []
+
+
+def test_the_list_of_rules_overwrites_no_file_of_the_persons(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.json"
+    mine.write_text("precious")
+    assert command("rules", "--json", mine).exit_code == 2
+    assert mine.read_text() == "precious"
+    assert command("rules", "--json", tmp_path / "new.json").exit_code == 0
+    assert json.loads((tmp_path / "new.json").read_text())["rules"]
 
 
 def test_control_characters_of_a_model_do_not_reach_the_terminal(tmp_path: Path) -> None:

@@ -21,6 +21,14 @@ from foldproof.earlier_output import is_ours, remember
         {"level": 4},
         {"max_growth": -1},
         {"max_growth": float("nan")},
+        {"bind": ["n"]},
+        {"bind": {"n": 3}},
+        {"bind": {"n": "3"}},
+        {"bind": {"n": []}},
+        {"bind": {"n": [-1]}},
+        {"bind": {name: [1, 2] for name in "abcdefg"}},
+        {"verify_seconds": 0},
+        {"verify_seconds": float("nan")},
     ],
 )
 def test_options_that_make_no_sense_are_refused(wrong: dict) -> None:

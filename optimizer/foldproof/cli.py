@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -77,6 +77,40 @@ def _dims(ctx: click.Context, parameter: click.Parameter, values: Sequence[str])
     return sizes
 
 
+def _bindings(ctx: click.Context, parameter: click.Parameter, values: Sequence[str]) -> dict[str, list[int]]:
+    sizes: dict[str, list[int]] = {}
+    for text in values:
+        name, equals, given = text.rpartition("=")
+        numbers = given.split(",")
+        if not equals or not name or not all(each.strip().isdecimal() for each in numbers):
+            raise click.BadParameter(f"{text!r} is not of the form NAME=NUMBER,..., such as batch=1,8 or x:0=1,8")
+        if name in sizes:
+            raise click.BadParameter(f"{name!r} is bound twice")
+        sizes[name] = [int(each) for each in numbers]
+    return sizes
+
+
+def _how_to_verify(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that both `optimize` and `verify` have."""
+    for option in (
+        click.option("--seed", default=0, show_default=True, help="The seed of the generated inputs."),
+        click.option(
+            "--verify-seconds", metavar="N", type=click.FloatRange(min=0, min_open=True), default=60.0,
+            show_default=True, help="The time limit of verification, from after the first run of both models.",
+        ),
+        click.option(
+            "--bind", metavar="NAME=N,...", multiple=True, callback=_bindings,
+            help="Sizes of a symbolic dim to verify at, or of an unnamed one as INPUT:AXIS=N,... Repeatable.",
+        ),
+        click.option(
+            "--feeds", metavar="DIR", type=EXISTING,
+            help="Your own inputs (.npz, .npy or ONNX test data), besides the generated ones.",
+        ),
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
 def _names(ctx: click.Context, parameter: click.Parameter, values: Sequence[str]) -> tuple[str, ...]:
     return tuple(name.strip() for value in values for name in value.split(",") if name.strip())
 
@@ -102,6 +136,7 @@ def _names(ctx: click.Context, parameter: click.Parameter, values: Sequence[str]
     help="By how much folding may let the model grow. [default: 1, or 64 KiB; with -O3 10, or 1 MiB]",
 )  # fmt: skip
 @click.option("--fold-quantized-weights", is_flag=True, help="Fold QuantizeLinear and DequantizeLinear of weights too.")
+@click.option("--inline-functions", is_flag=True, help="Put the bodies of the model's functions where they are called.")
 @click.option(
     "--keep-node", metavar="NAME", multiple=True, help="A node that no rule may take away or change. Repeatable."
 )
@@ -115,10 +150,10 @@ def _names(ctx: click.Context, parameter: click.Parameter, values: Sequence[str]
     "--ir3-initializers-are-constants/--ir3-initializers-are-inputs", default=True, show_default=True,
     help="In a model of IR version 3, which lists all initializers as inputs, take them for weights.",
 )  # fmt: skip
+@_how_to_verify
 @click.option(
-    "--feeds", metavar="DIR", type=EXISTING, help="Your own inputs (.npz, .npy), verified besides generated ones."
+    "--certificate", metavar="FILE", type=EXISTING, help="Write a certificate, for `foldproof check`, as JSON."
 )
-@click.option("--seed", default=0, show_default=True, help="The seed of the generated inputs.")
 @click.option(
     "--json", "json_file", metavar="FILE", type=EXISTING, help="Write the report as JSON; `-` is the standard output."
 )
@@ -139,13 +174,16 @@ def optimize(
     """
     from foldproof.options import Options
     from foldproof.pipeline import Optimizer
+    from foldproof.reporting.progress import ProgressLine
 
     only = None if not rules else [name for name in _names_of(rules) if name != "none"]
-    optimizer = Optimizer(Options(verify=not no_verify, rules=only, **options))
+    progress = ProgressLine(quiet=quiet)
+    optimizer = Optimizer(Options(verify=not no_verify, rules=only, **options), progress=progress)
     destination = output or model.parent / f"{model.name.removesuffix('.onnx')}.opt.onnx"
     _check_json(json_file, [model, destination], force)
     try:
-        report = optimizer.run_file(model, destination, force=force)
+        with progress:
+            report = optimizer.run_file(model, destination, force=force)
     except (UnverifiedError, VerificationError) as error:
         if error.report is not None:
             _write_json(cast("Report", error.report).to_dict(), json_file)
@@ -194,32 +232,99 @@ def _write_json(content: dict[str, Any], json_file: Path | None) -> None:
 @click.argument("a", metavar="A.onnx", type=EXISTING)
 @click.argument("b", metavar="B.onnx", type=EXISTING)
 @click.option("--exact", is_flag=True, help="Compare floats bit for bit, not by tolerance.")
-@click.option("--feeds", metavar="DIR", type=EXISTING, help="Your own inputs (.npz, .npy), besides the generated ones.")
-@click.option("--seed", default=0, show_default=True, help="The seed of the generated inputs.")
+@_how_to_verify
+@click.option("--provider", metavar="NAME", help="onnxruntime's execution provider, such as CUDAExecutionProvider.")
+@click.option(
+    "--reference", type=click.Choice(["onnx"]), help="Run both by the ONNX reference, for what onnxruntime can't run."
+)
 @click.option(
     "--json", "json_file", metavar="FILE", type=EXISTING, help="Write the result as JSON; `-` is the standard output."
 )
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 @click.option("-v", "--verbose", is_flag=True, help="Print all differences.")
 def verify(
-    a: Path, b: Path, exact: bool, feeds: Path | None, seed: int, json_file: Path | None, quiet: bool, verbose: bool
+    a: Path, b: Path, reference: str | None, json_file: Path | None, quiet: bool, verbose: bool, **options: Any
 ) -> None:
     r"""Runs the models A.onnx and B.onnx on the same inputs, at several bindings of their symbolic dims, and compares.
 
     \b
     Example:
       foldproof verify model.onnx model.opt.onnx
+      foldproof verify model.onnx model.opt.onnx --bind batch=1,8 --bind seq=1,128
     """
     from foldproof.pipeline import verify as compare
+    from foldproof.reporting.progress import ProgressLine
 
     _check_json(json_file, [a, b], force=False)
-    verification = compare(a, b, exact=exact, seed=seed, feeds=feeds)
+    with ProgressLine(quiet=quiet) as progress:
+        verification = compare(a, b, reference=reference is not None, progress=progress, **options)
     _write_json(verification.to_dict(), json_file)
     if not quiet and json_file != Path("-"):
         from foldproof.reporting import terminal
 
         terminal.show_verification(verification, verbose=verbose)
     sys.exit({"same": 0, "different": 1, "unverified": 4}[verification.status])
+
+
+@main.command(epilog=EXIT_STATUS)
+@click.argument("certificate", metavar="CERTIFICATE.json", type=EXISTING)
+@click.argument("input", metavar="IN.onnx", type=EXISTING)
+@click.argument("output", metavar="OUT.onnx", type=EXISTING)
+@click.option("--feeds", metavar="DIR", type=EXISTING, help="Your own inputs, where the certificate names some.")
+@click.option(
+    "--json", "json_file", metavar="FILE", type=EXISTING, help="Write the result as JSON; `-` is the standard output."
+)
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
+def check(
+    certificate: Path, input: Path, output: Path, feeds: Path | None, json_file: Path | None, quiet: bool
+) -> None:
+    r"""Checks a certificate: the digests of all files, each claim on instances of its own, and both models once more.
+
+    The checker shares no code with what rewrites a model.
+
+    \b
+    Example:
+      foldproof optimize model.onnx -o small.onnx --certificate small.json
+      foldproof check small.json model.onnx small.onnx
+    """
+    from foldproof.certificates.checker import check as checked
+
+    _check_json(json_file, [certificate, input, output], force=False)
+    found = checked(certificate, input, output, feeds=feeds)
+    _write_json(found.to_dict(), json_file)
+    if not quiet and json_file != Path("-"):
+        from foldproof.reporting.check_summary import show
+
+        show(found)
+    sys.exit(0 if found.holds else 1)
+
+
+@main.command(epilog=EXIT_STATUS)
+@click.argument("model", metavar="IN.onnx", type=EXISTING)
+@click.option("--run", "command", metavar="COMMAND", help="Ask this command, which fails for a bad model, `{}`.")
+@click.option("--rules", metavar="NAME,...", multiple=True, callback=_names, help="Apply only these rules.")
+@click.option("--skip-rules", metavar="NAME,...", multiple=True, callback=_names, help="Don't apply these rules.")
+@click.option("-O", "level", type=click.IntRange(1, 3), default=2, show_default=True, help="The optimization level.")
+@click.option("--exact", is_flag=True, help="Apply only rules that keep each bit of the outputs.")
+@click.option("--feeds", metavar="DIR", type=EXISTING, help="Your own inputs, besides the generated ones.")
+@click.option("--seed", default=0, show_default=True, help="The seed of the generated inputs.")
+def bisect(model: Path, command: str | None, rules: Sequence[str], **options: Any) -> None:
+    r"""Finds the first rewrite of the model IN.onnx that does harm: by verification, or by your own command.
+
+    The command gets the path of a model that is optimized by a part of the rewrites, in the place of `{}` or at its
+    end. It is asked about log2(n) times for n rewrites. Nothing is written. Exits with 1 where a rewrite is found.
+
+    
+    Examples:
+      foldproof bisect model.onnx
+      foldproof bisect model.onnx --run "python accuracy.py {} --at-least 0.93"
+    """
+    from foldproof.pipeline import bisect_file
+    from foldproof.reporting import terminal
+
+    found = bisect_file(model, command, rules=rules or None, **options)
+    terminal.show_guilty(found)
+    sys.exit(0 if found is None else 1)
 
 
 @main.command()

@@ -43,12 +43,14 @@ def check_destination(target: Path, inputs: Iterable[Path], *, force: bool, opti
         )
 
 
-def write_json(content: dict[str, Any], target: Path) -> None:
+def write_json(content: dict[str, Any], target: Path, *, what: str = "report", option: str = "--json") -> None:
     """Writes a report, whole or not at all.
 
     Args:
         content: The report.
         target: The file, which `check_destination` has looked at.
+        what: What to call it in an error.
+        option: The option by which the person named the file.
 
     Raises:
         UsageError: It can't be written.
@@ -69,5 +71,5 @@ def write_json(content: dict[str, Any], target: Path) -> None:
         if temporary is not None:
             with contextlib.suppress(OSError):
                 Path(temporary).unlink()
-        raise UsageError(f"the report can't be written: {error}", hint="Name another file with --json") from error
+        raise UsageError(f"the {what} can't be written: {error}", hint=f"Name another file with {option}") from error
     earlier_output.remember(target)

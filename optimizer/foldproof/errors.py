@@ -50,6 +50,12 @@ class ModelError(FoldproofError):
     exit_status = 3
 
 
+class CertificateError(FoldproofError):
+    """A certificate that can't be read, or that is none."""
+
+    exit_status = 3
+
+
 class VerificationError(FoldproofError):
     """The optimized model differs from the original. Nothing was written.
 

@@ -19,11 +19,41 @@ def bodies_of(node: ir.Node) -> Iterator[ir.Graph]:
             yield from attribute.value
 
 
+def reads_of(node: ir.Node) -> tuple[ir.Value, ...]:
+    """All values that a node reads: its inputs, and what its bodies take from the graphs around them."""
+    reads = dict.fromkeys([value for value in node.inputs if value is not None])
+    waiting = list(bodies_of(node)) if node.attributes else []
+    if not waiting:
+        return tuple(reads)
+    inner: set[ir.Graph] = set()
+    values: list[ir.Value] = []
+    while waiting:
+        body = waiting.pop()
+        inner.add(body)
+        values.extend(body.outputs)
+        for each in body:
+            values.extend(value for value in each.inputs if value is not None)
+            waiting.extend(bodies_of(each))
+    reads.update(dict.fromkeys(value for value in values if _home(value) not in inner))
+    return tuple(reads)
+
+
+def _home(value: ir.Value) -> ir.Graph | None:
+    """The graph that a value belongs to."""
+    maker = value.producer()
+    return value.graph if maker is None else maker.graph
+
+
 def all_graphs(model: ir.Model) -> Iterator[ir.Graph]:
     """The main graph, the functions' graphs, and after each the bodies that it holds at any depth."""
     for graph in (model.graph, *(function.graph for function in model.functions.values())):
         yield graph
         yield from graph.subgraphs()
+
+
+def called_functions(model: ir.Model) -> set[ir.OperatorIdentifier]:
+    """The model's own functions that any node calls."""
+    return {node.op_identifier() for graph in all_graphs(model) for node in graph} & model.functions.keys()
 
 
 def annotated_names(model: ir.Model) -> set[str]:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from foldproof.errors import UsageError
+
+MAX_BINDINGS = 64
+"""How many combinations of sizes a person may ask verification for."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,12 +30,18 @@ class Options:
         max_growth: By how many percent of its tensors' bytes folding may let the model grow. None stands for 1 % or
             64 KiB, whichever is more, and at level 3 for 10 % or 1 MiB.
         fold_quantized_weights: Fold QuantizeLinear and DequantizeLinear of weights too, which stay by default.
+        inline_functions: Put the bodies of the model's own functions where they are called, and take those functions
+            out of the model that nothing calls any more.
         ir3_initializers_are_constants: Take the initializers of a model of IR version 3 for weights, although that
             version lists each of them as an input.
         strict: Fail where verification finds a difference, instead of taking back the guilty rewrite.
         stop_after: After how many rewrites to stop: a prefix of the ledger. None does all.
-        feeds: A folder with the person's own inputs (`.npz`, `.npy`), run besides the generated ones.
+        feeds: A folder with the person's own inputs (`.npz`, `.npy`, ONNX test data), run besides the generated ones.
+        bind: Sizes of symbolic dims to verify at, by name: all combinations, and no other sizes of these dims.
+        verify_seconds: The time limit of verification, from after the first run of both models. At least one binding is
+            run.
         seed: The seed of the generated inputs.
+        certificate: The file to write a certificate to, which others can check.
     """
 
     verify: bool = True
@@ -44,11 +54,21 @@ class Options:
     exact: bool = False
     max_growth: float | None = None
     fold_quantized_weights: bool = False
+    inline_functions: bool = False
     ir3_initializers_are_constants: bool = True
     strict: bool = False
     stop_after: int | None = None
     feeds: Path | None = None
+    bind: Mapping[str, Sequence[int]] = dataclasses.field(default_factory=dict)
+    verify_seconds: float = 60.0
     seed: int = 0
+    certificate: Path | None = None
+
+    @property
+    def requests(self) -> frozenset[str]:
+        """The names of the rules that are applied only where the person asks for them, and that are asked for."""
+        asked = ["inline_functions"] if self.inline_functions else []
+        return frozenset([*asked, *(self.rules or ())])
 
     def __post_init__(self) -> None:
         if not isinstance(self.set_dim, Mapping):
@@ -61,6 +81,10 @@ class Options:
             if isinstance(given, str) or not isinstance(given, Iterable):
                 raise UsageError(f"{field} is {given!r}", hint="Give a list of names")
             object.__setattr__(self, field, tuple(given))
+        object.__setattr__(self, "bind", _bindings(self.bind))
+        is_number = isinstance(self.verify_seconds, (int, float)) and not isinstance(self.verify_seconds, bool)
+        if not (is_number and self.verify_seconds > 0):
+            raise UsageError(f"verify_seconds is {self.verify_seconds!r}", hint="Give a number of seconds above 0")
         if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
             raise UsageError(f"the seed is {self.seed!r}", hint="Give a whole number of at least 0")
         is_count = isinstance(self.stop_after, int) and not isinstance(self.stop_after, bool) and self.stop_after >= 0
@@ -73,8 +97,30 @@ class Options:
             raise UsageError(
                 f"the model can't be let grow by {self.max_growth} %", hint="Give a percentage of at least 0"
             )
-        if self.feeds is not None:
-            object.__setattr__(self, "feeds", Path(self.feeds))
+        for field in ("feeds", "certificate"):
+            if getattr(self, field) is not None:
+                object.__setattr__(self, field, Path(getattr(self, field)))
+
+
+def _bindings(bind: object) -> dict[str, tuple[int, ...]]:
+    """The sizes to verify at, by the dim.
+
+    Raises:
+        UsageError: It is no such mapping, or has too many combinations.
+    """
+    hint = 'Give a mapping to sizes, such as {"batch": [1, 8]}'
+    if not isinstance(bind, Mapping):
+        raise UsageError(f"bind is {bind!r}", hint=hint)
+    found = {}
+    for name, sizes in bind.items():
+        if isinstance(sizes, str) or not isinstance(sizes, Iterable):
+            raise UsageError(f"bind has {sizes!r} for {name!r}", hint=hint)
+        found[str(name)] = tuple(_size(name, size) for size in sizes)
+        if not found[str(name)]:
+            raise UsageError(f"bind has no size for {name!r}", hint=hint)
+    if math.prod(map(len, found.values())) > MAX_BINDINGS:
+        raise UsageError(f"bind has more than {MAX_BINDINGS} combinations", hint="Name fewer sizes")
+    return found
 
 
 def _size(name: str, size: object) -> int:

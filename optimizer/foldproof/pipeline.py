@@ -6,7 +6,7 @@ import dataclasses
 import os
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -14,16 +14,18 @@ import onnx
 import onnx_ir as ir
 
 from foldproof import earlier_output, model_file
-from foldproof.destinations import check_destination
+from foldproof.bisection import Suspicion, first_bad
+from foldproof.destinations import check_destination, write_json
+from foldproof.engines import Worker
 from foldproof.errors import UnverifiedError, UnverifiedWarning, UsageError, VerificationError
 from foldproof.model_file import Source
 from foldproof.options import Options
-from foldproof.reporting.report import Report
-from foldproof.rewriting import Rule
+from foldproof.reporting.report import Report, TakenBack
+from foldproof.rewriting import Entry, Rule
 from foldproof.rewriting.packs import chosen, installed
 from foldproof.rollback import Rollback
 from foldproof.run import Plan, Run
-from foldproof.verification import Runnable, Verification
+from foldproof.verification import Progress, Runnable, Verification
 from foldproof.verification import verify as compare
 
 AnyModel: TypeAlias = "onnx.ModelProto | ir.Model | str | os.PathLike[str]"
@@ -56,11 +58,18 @@ class Optimizer:
         UsageError: The options name a rule that is not there.
     """
 
-    def __init__(self, options: Options | None = None, rules: Sequence[Rule] | None = None) -> None:
+    def __init__(
+        self, options: Options | None = None, rules: Sequence[Rule] | None = None, progress: Progress | None = None
+    ) -> None:
         self.options = options or Options()
+        self._progress = progress
         wanted = chosen(installed() if rules is None else rules, self.options.rules, self.options.skip_rules)
         self.rules = [
-            rule for rule in wanted if rule.level <= self.options.level and (rule.exact or not self.options.exact)
+            rule
+            for rule in wanted
+            if rule.level <= self.options.level
+            and (rule.exact or not self.options.exact)
+            and (not rule.on_request or rule.name in self.options.requests)
         ]
 
     def run(self, model: AnyModel) -> Result:
@@ -80,6 +89,8 @@ class Optimizer:
         return self._run(model)
 
     def _run(self, model: AnyModel) -> Result:
+        if self.options.certificate is not None:
+            raise UsageError("a certificate is about files, and the result is not written", hint="Use optimize_file")
         with self._verified(lambda: _source_of(model)) as run:
             if run.verdict == "unverified":
                 message = f"the optimized model is not verified: {run.why_unverified}"
@@ -104,6 +115,7 @@ class Optimizer:
         """
         target = Path(destination)
         check_destination(target, [Path(source)], force=force)
+        self._check_certificate([Path(source), target], force)
         with self._verified(lambda: model_file.read(source), target, force=force) as run:
             if run.verdict == "unverified" and not self.options.allow_unverified:
                 raise UnverifiedError(
@@ -111,16 +123,34 @@ class Optimizer:
                     report=run.report(),
                     hint="Nothing was written. Write it all the same with --allow-unverified",
                 )
+            run.restate()
             for path in run.commit():
                 earlier_output.remember(path)
+            if self.options.certificate is not None:
+                certificate = run.certificate()
+                write_json(certificate, self.options.certificate, what="certificate", option="--certificate")
             return run.report(output=target)
+
+    def _check_certificate(self, models: Sequence[Path], force: bool) -> None:
+        """Refuses, before anything is done, a file for the certificate that may not be written."""
+        target = self.options.certificate
+        if target is None:
+            return
+        if target.absolute() in [model.absolute() for model in models]:
+            raise UsageError(f"{target} is the model's file", hint="Name another file with --certificate")
+        if not target.absolute().parent.is_dir():
+            raise UsageError(f"the certificate can't be written: there is no folder {target.parent}")
+        check_destination(target, models, force=force, option="--certificate")
 
     def _verified(self, load: Callable[[], Source], target: Path | None = None, *, force: bool = False) -> Run:
         """A run that is optimized, staged if it has a target, and verified.
 
         What verification finds guilty is taken back, unless the person wants that to be an error. Where nothing can run
-        the model, exact rules alone are applied.
+        the model, exact rules alone are applied. All that runs models shares one process.
         """
+        if Worker.borrowed() is None:
+            with Worker() as worker, worker.lent():
+                return self._verified(load, target, force=force)
 
         def attempt(plan: Plan) -> Run:
             return self._attempt(load, target, force, plan)
@@ -150,7 +180,7 @@ class Optimizer:
     def _attempt(self, load: Callable[[], Source], target: Path | None, force: bool, plan: Plan) -> Run:
         start = time.perf_counter()
         source = load()
-        run = Run(self.options, plan, source, seconds=time.perf_counter() - start)
+        run = Run(self.options, plan, source, seconds=time.perf_counter() - start, progress=self._progress)
         try:
             inputs = [*source.data_files, *([source.path] if source.path is not None else [])]
             if target is not None:
@@ -204,7 +234,17 @@ def optimize_file(
 
 
 def verify(
-    a: AnyModel, b: AnyModel, *, exact: bool = False, seed: int = 0, feeds: str | os.PathLike[str] | None = None
+    a: AnyModel,
+    b: AnyModel,
+    *,
+    exact: bool = False,
+    seed: int = 0,
+    feeds: str | os.PathLike[str] | None = None,
+    bind: Mapping[str, Sequence[int]] | None = None,
+    verify_seconds: float = 60.0,
+    provider: str | None = None,
+    reference: bool = False,
+    progress: Progress | None = None,
 ) -> Verification:
     """Compares two models: the same inputs through both, at several bindings of the symbolic dims.
 
@@ -213,18 +253,88 @@ def verify(
         b: The model that should do the same.
         exact: Compare floats bit for bit.
         seed: The seed of the generated inputs.
-        feeds: A folder with the person's own inputs (`.npz`, `.npy`).
+        feeds: A folder with the person's own inputs (`.npz`, `.npy`, or ONNX test data).
+        bind: Sizes of symbolic dims to run at, by name: all combinations, and no other sizes of these dims.
+        verify_seconds: The time limit, from after the first run of both models.
+        provider: The execution provider that onnxruntime has to use, such as `CUDAExecutionProvider`.
+        reference: Run both models by the ONNX reference, which is slow, and not by onnxruntime.
+        progress: Is told what is done next, and how many of how many steps were done.
 
     Returns:
         The verification. Its status is `same`, `different`, or `unverified` where nothing can run `a`.
 
     Raises:
         ModelError: A model can't be read, or is invalid.
-        UsageError: The feeds don't fit the models.
+        UsageError: The feeds or the sizes don't fit the models.
         UnverifiedError: onnxruntime is not installed.
     """
-    options = Options(seed=seed, feeds=None if feeds is None else Path(feeds))
-    return compare(_runnable(a), _runnable(b), exact=exact, seed=options.seed, feeds=options.feeds)
+    options = Options(
+        seed=seed, feeds=None if feeds is None else Path(feeds), bind=bind or {}, verify_seconds=verify_seconds
+    )
+    return compare(
+        _runnable(a),
+        _runnable(b),
+        exact=exact,
+        seed=options.seed,
+        feeds=options.feeds,
+        bindings=options.bind,
+        seconds=options.verify_seconds,
+        provider=provider,
+        reference=reference,
+        progress=progress,
+    )
+
+
+def bisect_file(source: str | os.PathLike[str], command: str | None = None, **options: Any) -> TakenBack | Entry | None:
+    """Finds the first rewrite with which a model is bad. Nothing is written but temporary files.
+
+    Args:
+        source: The model's file.
+        command: A command that fails for a bad model, see `foldproof.bisection.Suspicion`. None: bad is what differs
+            from the original, as verification tells.
+        options: Those of the command, by name: see `foldproof.Options`.
+
+    Returns:
+        The rewrite, with the difference that it makes where there is no command; None where the optimized model is
+        good.
+
+    Raises:
+        UsageError: The command can't be run, or fails for the original too.
+        VerificationError: The models differ, and no rewrite is the reason.
+        FoldproofError: See `Optimizer.run`.
+    """
+    chosen_options = dataclasses.replace(_options(options), strict=True, verify=command is None)
+    optimizer = Optimizer(chosen_options)
+    if command is None:
+        try:
+            optimizer.run(source)
+        except VerificationError as error:
+            guilty = error.report.taken_back if isinstance(error.report, Report) else ()
+            if not guilty:
+                raise
+            return guilty[0]
+        return None
+    return _bisect_by(Suspicion(command), source, optimizer)
+
+
+def _bisect_by(suspicion: Suspicion, source: str | os.PathLike[str], optimizer: Optimizer) -> Entry | None:
+    """The first rewrite with which a person's command fails."""
+    ledger: tuple[Entry, ...] = ()
+
+    def is_bad(length: int | None) -> bool:
+        nonlocal ledger
+        plan = Plan(tuple(optimizer.rules), stop_after=length)
+        with optimizer._attempt(lambda: model_file.read(source), None, False, plan) as run:
+            ledger = ledger or run.report().ledger  # of the first run, which is the longest
+            return suspicion.blames(run.write)
+
+    if not is_bad(optimizer.options.stop_after):
+        return None
+    if is_bad(0):
+        raise UsageError(
+            "the command fails for the original too", hint="Give one that succeeds where the model is good"
+        )
+    return ledger[first_bad(len(ledger), is_bad) - 1]
 
 
 def _options(options: dict[str, Any]) -> Options:

@@ -8,24 +8,26 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import onnx
 import onnx_ir as ir
 
 from foldproof import model_file
+from foldproof.certificates.certifier import Certifier
 from foldproof.dims import bind_dims
 from foldproof.errors import ModelError, UnverifiedError, UsageError, VerificationError
 from foldproof.facts import Facts
 from foldproof.facts.claims import contradictions, correct
 from foldproof.folding import Budget, Folder, constant_folding
 from foldproof.gc_pause import gc_paused
-from foldproof.graphs import all_graphs, count_operators, node_label, operator_name
+from foldproof.graphs import all_graphs, called_functions, count_operators, node_label, operator_name
 from foldproof.model_file import Source, Staged
 from foldproof.options import Options
 from foldproof.reporting.fates import Watch
 from foldproof.reporting.report import Report, TakenBack, Verdict
 from foldproof.rewriting import Rewriter, Rule
-from foldproof.verification import Runnable, Verification, find_probes
+from foldproof.verification import Progress, Runnable, Verification, find_probes, find_proven
 from foldproof.verification import verify as compare
 
 
@@ -54,6 +56,7 @@ class Run:
         plan: Which rewrites to do.
         source: The model.
         seconds: How long it took to load it.
+        progress: Is told what verification does next.
 
     Attributes:
         source: The model; after `rewrite`, the optimized one.
@@ -63,8 +66,11 @@ class Run:
         taken_back: What earlier runs of the same model were found guilty of, and this one leaves out.
     """
 
-    def __init__(self, options: Options, plan: Plan, source: Source, seconds: float) -> None:
+    def __init__(
+        self, options: Options, plan: Plan, source: Source, seconds: float, progress: Progress | None = None
+    ) -> None:
         self._options = options
+        self._progress = progress
         self._plan = plan
         self._seconds = {"load": seconds}
         self._verification: Verification | None = None
@@ -119,6 +125,7 @@ class Run:
             self._watch = Watch(model, self._facts)
             self._contradictions = tuple(contradictions(model, self._facts))
             self._folder = self._make_folder(model)
+            self._certifier = None if self._options.certificate is None else Certifier(model, self._facts)
             self._rewriter = Rewriter(
                 model,
                 self._facts,
@@ -130,13 +137,19 @@ class Run:
                 folder=self._folder,
                 stop_after=self._plan.stop_after,
                 taken_back=self._plan.taken_back,
+                listeners=() if self._certifier is None else [self._certifier.recorder],
             )
+            called = called_functions(model)
+            source.corrected.extend(correct(model, self._facts))  # a rule leaves alone what is declared wrongly
             self._rewriter.run()
+            if self._options.inline_functions:
+                for identifier in called - called_functions(model):
+                    del model.functions[identifier]
             source.corrected.extend(correct(model, self._facts))
 
     def _make_folder(self, model: ir.Model) -> Folder | None:
         """What folds constants, None where the person doesn't want that."""
-        if constant_folding not in self._plan.rules:
+        if all(rule.name != constant_folding.name for rule in self._plan.rules):
             return None
         options = self._options
         budget = Budget.of(model, options.max_growth, options.level)
@@ -194,6 +207,10 @@ class Run:
                     seed=self._options.seed,
                     feeds=self._options.feeds,
                     evaluate=find_probes(self.optimized_proto),
+                    proven=find_proven(self.source.model, self._facts),
+                    seconds=self._options.verify_seconds,
+                    bindings=self._options.bind,
+                    progress=self._progress,
                 )
             except UnverifiedError as error:  # there is no runtime at all
                 self._verification = Verification("unverified", reason=str(error).rstrip("."))
@@ -211,6 +228,31 @@ class Run:
             self.verdict = "unverified"
             self.why_unverified = str(self._verification.reason)
             self._refuse_invalid()
+
+    def restate(self) -> None:
+        """Restates what was done as claims, for the certificate. Before `commit`: it may fail."""
+        if self._certifier is not None:
+            runs = () if self._verification is None else self._verification.runs
+            with self._timed("restate"):
+                self._certifier.restate(self._rewriter.ledger, self.source.model, [run.binding for run in runs])
+
+    def certificate(self) -> dict[str, Any]:
+        """The certificate of what `commit` wrote, for JSON."""
+        assert self._certifier is not None, "the options ask for none"
+        assert self._staged is not None, "commit() comes first"
+        assert self.source.path is not None, "a model in memory has no digest"
+        *data_files, model = self._staged.files
+        return self._certifier.certificate(
+            self.report(model),
+            self._plan.rules,
+            self._options,
+            read=[self.source.path, *self.source.data_files],
+            written=[model, *data_files],
+        )
+
+    def write(self, path: Path) -> None:
+        """Writes the optimized model, which nobody has verified yet, to a place of ours."""
+        model_file.write(self.source.model, self.source, path)
 
     def commit(self) -> list[Path]:
         """Puts the staged files in their place.
@@ -280,7 +322,7 @@ class Run:
         """The model in a temporary folder, for a runtime that needs its external data beside it."""
         folder = Path(self._temporary.enter_context(tempfile.TemporaryDirectory(prefix="foldproof-")))
         path = folder / f"{name}.onnx"
-        model_file.write(self.source.model, self.source, path)
+        self.write(path)
         return path
 
     def _refuse_invalid(self) -> None:

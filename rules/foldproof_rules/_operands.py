@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -26,6 +27,12 @@ _PASSING_ON = frozenset(
         *("Reshape", "Resize", "Slice", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze"),
     }
 )
+
+BROADCASTING = (
+    *("Add", "Sub", "Mul", "Div", "Pow", "Mod", "Max", "Min", "Mean", "Sum", "Where", "And", "Or", "Xor", "Equal"),
+    *("Less", "Greater", "LessOrEqual", "GreaterOrEqual", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitShift"),
+)
+"""Operators that broadcast all their inputs, from opset 8 on."""
 
 FLOATS = frozenset({ir.DataType.FLOAT16, ir.DataType.BFLOAT16, ir.DataType.FLOAT, ir.DataType.DOUBLE})
 SIGNED = frozenset({ir.DataType.INT8, ir.DataType.INT16, ir.DataType.INT32, ir.DataType.INT64})
@@ -70,6 +77,11 @@ def _filled(value: ir.Value, facts: Facts) -> np.generic | None:
     tensor = NodeView(maker, facts).attribute("value")
     number = np.float32(0) if tensor is None else tensor.numpy().reshape(-1)[0]
     return None if number != number else number
+
+
+def dim_at(shape: Sequence[DimLike], axis: int) -> DimLike:
+    """A dim counted from the last axis, 1 before the first one."""
+    return shape[axis] if -axis <= len(shape) else 1
 
 
 def _negative(array: Any) -> Any:

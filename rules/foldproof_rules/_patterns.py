@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 
+import numpy as np
 import onnx_ir as ir
 
 from foldproof.facts import Facts
@@ -53,6 +54,11 @@ def is_near(number: float | None, wanted: float, value: ir.Value, facts: Facts) 
         return False
     precise = facts.of(value).dtype in (ir.DataType.FLOAT, ir.DataType.DOUBLE)
     return abs(number - wanted) <= abs(wanted) * (CLOSE if precise else CLOSE_HALF)
+
+
+def fits_attribute(number: float, value: ir.Value, facts: Facts) -> bool:
+    """Whether a number of a value's type can be an attribute. That is a float32, which is less than a double."""
+    return facts.of(value).dtype is not ir.DataType.DOUBLE or float(np.float32(number)) == number
 
 
 def with_number(value: ir.Value | None, op_type: str, facts: Facts) -> Iterator[tuple[ir.Value, float]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -10,6 +11,7 @@ import numpy as np
 import onnx_ir as ir
 
 from foldproof.facts import Facts
+from foldproof.large_tensors import let_go
 from foldproof.rewriting import Reason
 from foldproof.rewriting.builder import Builder
 
@@ -27,10 +29,11 @@ class Weights:
     """A constant float tensor.
 
     Attributes:
-        array: Its elements as float64. All dims are 1 where it is filled: one number stands for all.
+        array: Its elements as float64. Where it is filled, a dim of 1 stands for all elements along that axis.
         shape: Its dims.
         dtype: Its type.
-        is_filled: Whether it is not stored: `ConstantOfShape`, or what moves its elements, fills it with one number.
+        is_filled: Whether it is not stored: `ConstantOfShape`, or what moves its elements, fills it with one number,
+            or `Expand` with a few.
     """
 
     array: Array
@@ -51,12 +54,20 @@ def weights(value: ir.Value | None, facts: Facts) -> Weights | None:
     shape = tuple(dim for dim in fact.shape or () if isinstance(dim, int))
     if fact.constant is not None:
         try:
-            return Weights(fact.constant.numpy().astype(np.float64), shape, fact.dtype)
+            with let_go(fact.constant):
+                return Weights(fact.constant.numpy().astype(np.float64), shape, fact.dtype)
         except (OSError, ValueError):  # its external data file is missing, or may not be read
             return None
     if not _is_filled(value, facts):
         return None
-    return Weights(np.full([1] * len(shape), float(fact.fill)), shape, fact.dtype, is_filled=True)  # type: ignore[arg-type]
+    if isinstance(fact.fill, (int, Fraction)):
+        return Weights(np.full([1] * len(shape), float(fact.fill)), shape, fact.dtype, is_filled=True)
+    expanded = _expanded(value, facts)
+    inner = None if expanded is None else weights(expanded, facts)
+    if inner is None:
+        return None
+    dims = (1,) * (len(shape) - len(inner.shape)) + inner.shape
+    return Weights(inner.full().reshape(dims), shape, fact.dtype, is_filled=True)
 
 
 def is_known(value: ir.Value | None, facts: Facts) -> bool:
@@ -68,15 +79,31 @@ def is_known(value: ir.Value | None, facts: Facts) -> bool:
 
 
 def _is_filled(value: ir.Value, facts: Facts) -> bool:
-    """Whether a value is not stored, and each of its elements is one number, as ConstantOfShape can make it."""
+    """Whether a value is not stored, and is made of one number, as by ConstantOfShape, or of few, as by Expand."""
     fact, maker = facts.of(value), value.producer()
-    if not isinstance(fact.fill, (int, Fraction)) or fact.constant is not None:
+    if fact.constant is not None or maker is None or facts.opset_version(maker) < 9:
         return False
-    return maker is not None and facts.opset_version(maker) >= 9 and fact.dtype is not ir.DataType.BFLOAT16
+    if fact.dtype is ir.DataType.BFLOAT16:  # ConstantOfShape lacks it at first
+        return False
+    return isinstance(fact.fill, (int, Fraction)) or _expanded(value, facts) is not None
+
+
+def _expanded(value: ir.Value, facts: Facts) -> ir.Value | None:
+    """The stored tensor that an Expand makes a value of; it has no more elements than an axis of the value."""
+    maker = value.producer()
+    if maker is None or maker.op_type != "Expand" or maker.domain or not facts.of(value).is_static:
+        return None
+    source = maker.inputs[0]
+    longest = max((dim for dim in facts.of(value).shape or () if isinstance(dim, int)), default=1)
+    fact = facts.of(source)
+    return source if fact.constant is not None and fact.constant.size <= longest else None
 
 
 def stored(op: Builder, array: Array, like: Weights) -> ir.Value:
-    """New weights in the type of the old ones; made by `ConstantOfShape` where one number stands for all, as before.
+    """New weights in the type of the old ones; made by `ConstantOfShape` or `Expand` where few numbers stand for all.
+
+    Where the old ones are made so and are read elsewhere too, that is one more node: a rule that takes one away thereby
+    lowers `Cost.EXPRESSION`, not `Cost.NODES`.
 
     Args:
         op: The builder of the rewrite.
@@ -84,11 +111,15 @@ def stored(op: Builder, array: Array, like: Weights) -> ir.Value:
         like: Those that they replace, of the same dims where these are filled.
     """
     rounded = np.asarray(array, np.float64).astype(like.dtype.numpy())
-    if like.is_filled and array.size == 1 and array.shape != like.shape:
-        target = op.constant(np.array(like.shape, np.int64))
-        made: ir.Value = op.ConstantOfShape(target, value=ir.Tensor(rounded.reshape(1), dtype=like.dtype))
-        return made
-    return op.constant(np.broadcast_to(rounded, like.shape).copy() if like.is_filled else rounded)
+    if not like.is_filled or array.shape == like.shape or (array.size > 1 and _bytes_of(like) <= TINY):
+        return op.constant(np.broadcast_to(rounded, like.shape).copy() if like.is_filled else rounded)
+    target = op.constant(np.array(like.shape, np.int64))
+    made: ir.Value
+    if array.size == 1:
+        made = op.ConstantOfShape(target, value=ir.Tensor(rounded.reshape(1), dtype=like.dtype))
+    else:
+        made = op.Expand(op.constant(rounded), target)
+    return made
 
 
 def loss(array: Array, like: Weights) -> Reason | None:
@@ -106,9 +137,13 @@ def loss(array: Array, like: Weights) -> Reason | None:
     allowed = 2.0 * _epsilon(like.dtype)
     if array.size and (error > allowed * np.maximum(np.abs(array), np.abs(array).max(initial=0.0) * allowed)).any():
         return Reason("the new weights lose precision in {}", like.dtype.name.lower())
-    if like.is_filled and array.size > 1 and int(np.prod(like.shape)) * like.dtype.itemsize > TINY:
-        return Reason("the new weights are no longer one number, and the file would grow")
+    if like.is_filled and array.size > max(like.shape, default=1) and _bytes_of(like) > TINY:
+        return Reason("the new weights are no longer made of few numbers, and the file would grow")
     return None
+
+
+def _bytes_of(like: Weights) -> int:
+    return int(math.prod(like.shape) * like.dtype.itemsize)
 
 
 def _epsilon(dtype: ir.DataType) -> float:

@@ -9,10 +9,11 @@ import numpy as np
 import onnx_ir as ir
 
 from foldproof.facts import Facts
-from foldproof.rewriting import Outcome, Reason, Replace, rule
+from foldproof.rewriting import Cost, Outcome, Reason, Replace, rule
 from foldproof.rewriting.builder import Builder
 from foldproof_rules._patterns import (
     CLOSE,
+    fits_attribute,
     is_near,
     maker_of,
     number_beside,
@@ -53,6 +54,11 @@ def hard_swish(node: ir.Node, facts: Facts) -> Outcome:
     """Mul(x, Clip(x + c, 0, k)) / k = Mul(x, HardSigmoid(x, 1/k, c/k)), where c and k are constants, k > 0.
 
     From opset 14 on it is HardSwish(x), where c = 3 and k = 6. PaddlePaddle and older versions of PyTorch write it out.
+
+    Example:
+        <opset_import: ["" : 13]>
+        g (float[N, 8] x) => (float[N, 8] y) <float three = {3}, float zero = {0}, float six = {6}> {
+            s = Add (x, three)  c = Clip (s, zero, six)  p = Mul (x, c)  y = Div (p, six) }
     """
     for product, factor in _times_number(node, facts):
         for x, clipped in orders(private_maker(product, "Mul")):
@@ -70,7 +76,12 @@ def hard_swish(node: ir.Node, facts: Facts) -> Outcome:
 
 @rule("Div", "Mul", exact=False, benefit=5)
 def hard_sigmoid(node: ir.Node, facts: Facts) -> Outcome:
-    """Clip(x + c, 0, k) / k = HardSigmoid(x, 1/k, c/k), where c and k are constants, k > 0."""
+    """Clip(x + c, 0, k) / k = HardSigmoid(x, 1/k, c/k), where c and k are constants, k > 0.
+
+    Example:
+        g (float[N, 8] x) => (float[N, 8] y) <float three = {3}, float zero = {0}, float six = {6}> {
+            s = Add (x, three)  c = Clip (s, zero, six)  y = Div (c, six) }
+    """
     for clipped, factor in _times_number(node, facts):
         gate = _gate(clipped, facts)
         if gate is None:
@@ -98,11 +109,13 @@ def _runs_float(x: ir.Value, facts: Facts) -> bool:
     return facts.of(x).dtype is ir.DataType.FLOAT
 
 
-@rule("Mul", exact=False, benefit=5)
+@rule("Mul", exact=False, benefit=5, since=14)
 def swish_of_hard_sigmoid(node: ir.Node, facts: Facts) -> Outcome:
-    """Mul(x, HardSigmoid(x, 1/6, 1/2)) = HardSwish(x), from opset 14 on."""
-    if facts.opset_version(node) < 14:
-        return None
+    """Mul(x, HardSigmoid(x, 1/6, 1/2)) = HardSwish(x), from opset 14 on.
+
+    Example:
+        g (float[N, 8] x) => (float[N, 8] y) { s = HardSigmoid <alpha = 0.16666667, beta = 0.5> (x)  y = Mul (x, s) }
+    """
     for x, gate in orders(node):
         maker = gate.producer()
         if maker is None or maker.op_type != "HardSigmoid" or maker.domain or maker.inputs[0] is not x:
@@ -118,14 +131,16 @@ def swish_of_hard_sigmoid(node: ir.Node, facts: Facts) -> Outcome:
     return None
 
 
-@rule("Mul", exact=False, benefit=4)
+@rule("Mul", exact=False, benefit=4, since=20)
 def gelu(node: ir.Node, facts: Facts) -> Outcome:
     """Mul(x / 2, 1 + Erf(x / sqrt(2))) = Gelu(x), from opset 20 on; the product may be taken in any order.
 
     Mul(x / 2, 1 + Tanh(sqrt(2 / pi) * (x + 0.044715 * x * x * x))) = Gelu(x, approximate="tanh") likewise.
+
+    Example:
+        g (float[N, 8] x) => (float[N, 8] y) <float root = {1.4142135}, float one = {1}, float half = {0.5}> {
+            q = Div (x, root)  e = Erf (q)  s = Add (e, one)  p = Mul (x, s)  y = Mul (p, half) }
     """
-    if facts.opset_version(node) < 20:
-        return None
     for x, gate in _halved_products(node, facts):
         for curve, one in with_number(gate, "Add", facts):
             maker = private_maker(curve, "Erf", "Tanh")
@@ -141,15 +156,18 @@ def gelu(node: ir.Node, facts: Facts) -> Outcome:
     return None
 
 
-@rule("Mul", exact=False, benefit=4)
+@rule("Mul", exact=False, benefit=4, lowers=Cost.FORM, until=19)
 def gelu_written_out(node: ir.Node, facts: Facts) -> Outcome:
     """Mul(x, (1 + Erf(x * c)) / 2) = Mul(Mul(x, 1 + Erf(x / sqrt(2))), 1/2), where c is the inverse of sqrt(2).
 
     The same in any order of the product. Before opset 20 there is no Gelu, and onnxruntime recognizes only some ways of
     writing it: by a quotient, and not with the half at the second factor. Its kernel takes two thirds of the time.
+
+    Example:
+        <opset_import: ["" : 17]>
+        g (float[N, 8] x) => (float[N, 8] y) <float root = {1.4142135}, float one = {1}, float half = {0.5}> {
+            q = Div (x, root)  e = Erf (q)  s = Add (e, one)  h = Mul (s, half)  y = Mul (x, h) }
     """
-    if facts.opset_version(node) >= 20:
-        return None
     for x, gate in _halved_products(node, facts):
         for curve, one in with_number(gate, "Add", facts):
             erf = private_maker(curve, "Erf")
@@ -225,11 +243,40 @@ def _is_cube(value: ir.Value, x: ir.Value, facts: Facts) -> bool:
     return False
 
 
-@rule("Mul", exact=False, benefit=4)
+@rule("Mul", exact=False, benefit=4, level=3, since=24)
+def swish(node: ir.Node, facts: Facts) -> Outcome:
+    """Mul(x, Sigmoid(x * a)) = Swish(x, alpha=a), for a constant a, or none.
+
+    Only at level 3: onnxruntime 1.32 has no kernel of Swish on the CPU. It writes it out, and takes 1.7 times as long.
+
+    Example:
+        <opset_import: ["" : 24]>
+        g (float[N, 8] x) => (float[N, 8] y) { s = Sigmoid (x)  y = Mul (x, s) }
+    """
+    for x, gate in orders(node):
+        sigmoid = private_maker(gate, "Sigmoid")
+        argument = None if sigmoid is None else sigmoid.inputs[0]
+        if argument is x:
+            return _swish(x, 1.0)
+        for inner, alpha in scaled(argument, facts):
+            if inner is x and not fits_attribute(alpha, x, facts):
+                return Reason("its factor of {} is no float32, as an attribute is", alpha)
+            if inner is x:
+                return _swish(x, alpha)
+    return None
+
+
+def _swish(x: ir.Value, alpha: float) -> Replace:
+    return Replace(lambda op: op.Swish(x, alpha=alpha))
+
+
+@rule("Mul", exact=False, benefit=4, since=18)
 def mish(node: ir.Node, facts: Facts) -> Outcome:
-    """Mul(x, Tanh(Softplus(x))) = Mish(x), from opset 18 on."""
-    if facts.opset_version(node) < 18:
-        return None
+    """Mul(x, Tanh(Softplus(x))) = Mish(x), from opset 18 on.
+
+    Example:
+        g (float[N, 8] x) => (float[N, 8] y) { s = Softplus (x)  t = Tanh (s)  y = Mul (x, t) }
+    """
     for x, gate in orders(node):
         tanh = private_maker(gate, "Tanh")
         softplus = None if tanh is None else private_maker(tanh.inputs[0], "Softplus")

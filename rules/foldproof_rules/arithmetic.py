@@ -8,7 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from foldproof.facts import Facts
-from foldproof.rewriting import Outcome, Reason, Replace, rule
+from foldproof.rewriting import Cost, Outcome, Reason, Replace, rule
 from foldproof_rules._operands import FLOATS, INTEGERS, Array, constant, is_amplified, is_private, maker_of
 
 CANCELLING = 16
@@ -39,6 +39,9 @@ def added_integers(node: ir.Node, facts: Facts) -> Outcome:
     """(x + a) + b = x + (a + b), and so for all chains of two additions or subtractions of integer constants.
 
     Integers wrap around on both sides.
+
+    Example:
+        g (int32[N] x) => (int32[N] y) <int32 a = {7}, int32 b = {2147483647}> { s = Add (x, a)  y = Sub (s, b) }
     """
     return _sum(node, facts, INTEGERS)
 
@@ -49,6 +52,9 @@ def added_constants(node: ir.Node, facts: Facts) -> Outcome:
 
     Where a and b nearly cancel, the chain may round on purpose, as x + 1.5 * 2**23 - 1.5 * 2**23 does: it is left. No
     model of the corpus has such a chain, so that only level 3 pays for the other rounding.
+
+    Example:
+        g (float[N] x) => (float[N] y) <float a = {0.5}, float b = {1.5}> { s = Add (x, a)  y = Sub (b, s) }
     """
     return _sum(node, facts, FLOATS)
 
@@ -58,6 +64,9 @@ def multiplied_integers(node: ir.Node, facts: Facts) -> Outcome:
     """(x * a) * b = x * (a * b) for integer constants.
 
     Integers wrap around on both sides.
+
+    Example:
+        g (int32[N] x) => (int32[N] y) <int32 a = {65537}, int32 b = {65539}> { p = Mul (x, a)  y = Mul (b, p) }
     """
     return _product(node, facts, INTEGERS)
 
@@ -68,6 +77,9 @@ def multiplied_constants(node: ir.Node, facts: Facts) -> Outcome:
 
     Left where the merged constant overflows, or is too small to have all its digits. And where the last bit of the
     result decides about much: about a whole step of a bias that is quantized, about the digits of the sine of a phase.
+
+    Example:
+        g (float[N, 2] x) => (float[N, 2] y) <float[2] a = {3, 5}, float b = {7}> { p = Mul (x, a)  y = Div (p, b) }
     """
     return _product(node, facts, FLOATS)
 
@@ -77,6 +89,9 @@ def neg_of_product(node: ir.Node, facts: Facts) -> Outcome:
     """-(x * a) = x * (-a) and -(x / a) = x / (-a), where a is a constant.
 
     Rounding is symmetrical, and integers wrap around; the quotient is one of floats.
+
+    Example:
+        g (float[N] x) => (float[N] y) <float a = {0.1}> { p = Mul (x, a)  y = Neg (p) }
     """
     inner = _chained(maker_of(node.inputs[0], "Mul", "Div"), facts)
     if inner is None:
@@ -88,11 +103,14 @@ def neg_of_product(node: ir.Node, facts: Facts) -> Outcome:
     return _combine(inner.op_type, inner.source, -inner.number, inner.dtype, is_reversed=inner.is_reversed)
 
 
-@rule("Mul", "Div", exact=True)
+@rule("Mul", "Div", exact=True, lowers=Cost.EXPRESSION)
 def product_of_neg(node: ir.Node, facts: Facts) -> Outcome:
     """(-x) * a = x * (-a) and (-x) / a = x / (-a), where a is a constant.
 
     Rounding is symmetrical, and integers wrap around; the quotient is one of floats.
+
+    Example:
+        g (float[N] x) => (float[N] y) <float a = {0.1}> { n = Neg (x)  y = Div (n, a) }
     """
     outer = _chained(node, facts)
     inner = None if outer is None else maker_of(outer.source, "Neg")
@@ -105,7 +123,11 @@ def product_of_neg(node: ir.Node, facts: Facts) -> Outcome:
 
 @rule("Neg", exact=True)
 def neg_of_integer_difference(node: ir.Node, facts: Facts) -> Outcome:
-    """-(x - y) = y - x, where both are integers, which wrap around."""
+    """-(x - y) = y - x, where both are integers, which wrap around.
+
+    Example:
+        g (int64[N] x, int64[N] y) => (int64[N] z) { d = Sub (x, y)  z = Neg (d) }
+    """
     return _turned(node, facts, INTEGERS)
 
 
@@ -114,6 +136,9 @@ def neg_of_difference(node: ir.Node, facts: Facts) -> Outcome:
     """-(x - y) = y - x.
 
     Where both are equal the zeros have different signs.
+
+    Example:
+        g (float[N] x, float[N] y) => (float[N] z) { d = Sub (x, y)  z = Neg (d) }
     """
     return _turned(node, facts, FLOATS)
 

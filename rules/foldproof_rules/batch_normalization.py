@@ -33,6 +33,11 @@ def affine_into_normalization(node: ir.Node, facts: Facts) -> Outcome:
 
     There is one a and one c for each channel: at axis 1 of Batch-, Instance- and GroupNormalization (the latter from
     version 21 on), at the last axis of Layer- and RMSNormalization.
+
+    Example:
+        g (float[N, 4] x) => (float[N, 4] y)
+            <float[4] s = {1, 2, 3, 4}, float[4] b = {0, 1, 0, 1}, float[4] a = {2, 0.5, -1, 3}> {
+            n = LayerNormalization (x, s, b)  y = Mul (n, a) }
     """
     outcome: Outcome = None
     for source in sources(node, facts):
@@ -56,6 +61,8 @@ def _into(node: ir.Node, source: ir.Value, maker: ir.Node, facts: Facts) -> Outc
     scale, bias = weights(input_of(maker, 1), facts), weights(input_of(maker, 2), facts)
     if scale is None or rank is None or len(scale.shape) != 1 or (bias is None and input_of(maker, 2) is not None):
         return Reason("its scale is not a constant vector")
+    if bias is not None and bias.shape != scale.shape:
+        return Reason("its bias has another size than its scale")
     last = maker.op_type in CHANNELS_LAST
     if last and attribute_int(maker, "axis", -1) not in (-1, rank - 1):
         return Reason("it is taken over more than the last axis")
@@ -92,6 +99,11 @@ def batch_normalization_of_affine(node: ir.Node, facts: Facts) -> Outcome:
     """BatchNormalization(x * a + c, s, b, m, v) = BatchNormalization(x, s * a, b', m, v), in inference, with constants.
 
     b' is b + s * (c - m + a * m) / sqrt(v + epsilon). Two BatchNormalizations in a row are one.
+
+    Example:
+        g (float[N, 2, W] x) => (float[N, 2, W] y)
+            <float[2, 1] a = {2, 3}, float[2] s = {1, 0.5}, float[2] b = {0, 1}, float[2] m = {0.1, 0.2}, float[2] v =
+            {1, 4}> { p = Mul (x, a)  y = BatchNormalization (p, s, b, m, v) }
     """
     source = node.inputs[0] if node.inputs else None
     maker = maker_of(source, *OPERATORS)

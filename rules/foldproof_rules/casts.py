@@ -6,7 +6,7 @@ import numpy as np
 import onnx_ir as ir
 
 from foldproof.facts import Facts, NodeView
-from foldproof.rewriting import Forward, Outcome, Reason, Replace, rule
+from foldproof.rewriting import Cost, Forward, Outcome, Reason, Replace, rule
 from foldproof_rules._operands import INTEGERS, is_private, maker_of
 
 _SIGNIFICANT_BITS = {
@@ -33,6 +33,9 @@ def cast_of_cast(node: ir.Node, facts: Facts) -> Outcome:
     drops the high bits, and drops no more in two steps. A detour by a float that ends in an integer which can't hold
     all values of x is left: what it gives for those that do not fit is not defined. Nor are strings and 8-bit floats
     ours, whose casts have options.
+
+    Example:
+        g (int8[N] x) => (int64[N] y) { z = Cast <to = 6> (x)  y = Cast <to = 7> (z) }
     """
     inner = maker_of(node.inputs[0], "Cast")
     if inner is None or inner.inputs[0] is None:
@@ -80,11 +83,14 @@ def _holds(wide: ir.DataType, narrow: ir.DataType) -> bool:
     return wide in _WIDER.get(narrow, set())
 
 
-@rule("CastLike", exact=True, level=1)
+@rule("CastLike", exact=True, level=1, lowers=Cost.FORM)
 def cast_like_known_type(node: ir.Node, facts: Facts) -> Outcome:
     """CastLike(x, y) = Cast(x, to = the type of y), so that y need not be there.
 
     Its options (`saturate` from version 19, `round_mode` from 24) are those of Cast.
+
+    Example:
+        g (int32[N] x, float[M] t) => (float[N] y) { y = CastLike (x, t) }
     """
     target = facts.of(node.inputs[1]).dtype
     if target is None or NodeView(node, facts).has_unknown_attribute():

@@ -43,6 +43,9 @@ def clip_to_all(node: ir.Node, facts: Facts) -> Outcome:
 
     A bound of a float type that is left out is its largest finite number in onnxruntime, so there both have to be
     given.
+
+    Example:
+        g (int8[N] x) => (int8[N] y) <int8 low = {-128}, int8 high = {127}> { y = Clip (x, low, high) }
     """
     bounds = _bounds(node, facts)
     if not isinstance(bounds, _Bounds):
@@ -55,26 +58,23 @@ def clip_to_all(node: ir.Node, facts: Facts) -> Outcome:
     return Forward(bounds.source) if is_open else Reason("values may be outside its bounds")
 
 
-@rule("Clip", exact=False)
-def clip_without_bounds(node: ir.Node, facts: Facts) -> Outcome:
-    """Clip(x) = x.
-
-    So it is by the specification's own function for Clip-11 and later. onnxruntime makes infinity the largest finite
-    number.
-    """
-    is_unbounded = facts.opset_version(node) >= 11 and not any(node.inputs[1:])
-    return Forward(node.inputs[0]) if is_unbounded else None
-
-
-@rule("Clip", "Relu", exact=True)
+@rule("Clip", "Relu", "Max", "Min", exact=True)
 def clip_of_clip(node: ir.Node, facts: Facts) -> Outcome:
     """Clip(Clip(x, a, b), c, d) = Clip(x, max(a, c), min(max(b, c), d)), and so for Relu, which is Clip from 0 up.
 
+    Of integers so for Max and Min with a number too.
     In this form it is right for disjoint ranges too: everything becomes c, or d. There the sign of a zero may change,
     and so it may where one bound is 0.0 and another one is -0.0: those are left. Where the outer one changes nothing,
     the inner one is what stays.
+
+    Example:
+        g (float[N] x) => (float[N] y) <float a = {-1}, float b = {2}, float c = {0.5}, float d = {6}> {
+            z = Clip (x, a, b)  y = Clip (z, c, d) }
     """
-    return _merged(node, facts, ("Clip", "Relu"), exact=True)
+    integers = facts.of(node.inputs[0]).dtype in INTEGERS
+    if not integers and node.op_type in ("Max", "Min"):
+        return None
+    return _merged(node, facts, ("Clip", "Relu", *(("Max", "Min") if integers else ())), exact=True)
 
 
 @rule("Clip", "Relu", "Max", "Min", exact=False)
@@ -82,6 +82,9 @@ def max_min_to_clip(node: ir.Node, facts: Facts) -> Outcome:
     """Min(Max(x, low), high) = Clip(x, low, high), and so for each chain of Clip, Relu, Max and Min with numbers.
 
     Which zero is the larger one is left open for Max and Min, so the sign of a zero may change.
+
+    Example:
+        g (float[N] x) => (float[N] y) <float low = {-1}, float high = {2}> { z = Max (x, low)  y = Min (z, high) }
     """
     return _merged(node, facts, ("Clip", "Relu", "Max", "Min"), exact=False)
 

@@ -7,9 +7,9 @@ from typing import Any
 import onnx_ir as ir
 
 from foldproof.facts import Facts
-from foldproof.rewriting import Forward, Outcome, Reason, Replace, rule
+from foldproof.rewriting import Cost, Forward, Outcome, Reason, Replace, rule
 from foldproof.rewriting.builder import Builder
-from foldproof_rules._moves import attribute, axes_in, has_reference, int64s, is_private, maker_of, size_of
+from foldproof_rules._moves import attribute, axes_in, has_reference, int64s, is_private, maker_of
 from foldproof_rules.slicing import Cut, cuts_of, measured_axes, shape_of, sliced
 
 
@@ -22,7 +22,11 @@ def concat_axis(node: ir.Node, facts: Facts) -> int | None:
 
 @rule("Concat", exact=True, benefit=3, level=1)
 def nested_concat(node: ir.Node, facts: Facts) -> Outcome:
-    """Concat(a, Concat(b, c), d) = Concat(a, b, c, d) on one axis, where the inner one is read by nothing else."""
+    """Concat(a, Concat(b, c), d) = Concat(a, b, c, d) on one axis, where the inner one is read by nothing else.
+
+    Example:
+        g (float[N] x, float[M] y) => (float[S] z) { a = Concat <axis = 0> (x, y)  z = Concat <axis = -1> (a, x) }
+    """
     axis = concat_axis(node, facts)
     inputs: list[ir.Value | None] = []
     for value in node.inputs:
@@ -39,9 +43,13 @@ def nested_concat(node: ir.Node, facts: Facts) -> Outcome:
     return Replace(lambda op: op.Concat(*inputs, axis=axis))
 
 
-@rule("Concat", exact=True, benefit=2, level=1)
+@rule("Concat", exact=True, benefit=2, level=1, lowers=Cost.OPERANDS)
 def concat_of_empty(node: ir.Node, facts: Facts) -> Outcome:
-    """Concat(a, e, b) = Concat(a, b), where the dim of e on the axis is proven to be 0."""
+    """Concat(a, e, b) = Concat(a, b), where the dim of e on the axis is proven to be 0.
+
+    Example:
+        g (float[N, 0] e, float[N, 3] x, float[N, 2] y) => (float[N, 5] z) { z = Concat <axis = 1> (e, x, y) }
+    """
     axis, rank = concat_axis(node, facts), facts.of(node.outputs[0]).rank
     if axis is None or len(node.inputs) < 2:
         return None
@@ -58,9 +66,14 @@ def concat_of_empty(node: ir.Node, facts: Facts) -> Outcome:
     return Replace(lambda op: op.Concat(*kept, axis=axis))
 
 
-@rule("Concat", exact=True, benefit=2, level=1)
+@rule("Concat", exact=True, benefit=2, level=1, lowers=Cost.EXPRESSION)
 def concat_of_split(node: ir.Node, facts: Facts) -> Outcome:
-    """Concat(a, Split(x).0, Split(x).1, ..., b) = Concat(a, x, b), where all parts follow in order, on one axis."""
+    """Concat(a, Split(x).0, Split(x).1, ..., b) = Concat(a, x, b), where all parts follow in order, on one axis.
+
+    Example:
+        g (float[N, 4] x, float[N, 1] y) => (float[N, 5] z) {
+            a, b = Split <axis = 1, num_outputs = 2> (x)  z = Concat <axis = 1> (a, b, y) }
+    """
     axis = concat_axis(node, facts)
     inputs: list[ir.Value] = []
     index = 0
@@ -90,6 +103,10 @@ def concat_of_slices(node: ir.Node, facts: Facts) -> Outcome:
 
     Bounds from the front follow on each other if a <= b <= c. One from the end does where a is the very beginning, and
     where c is the end or counts from there too: then it holds whatever the dim is.
+
+    Example:
+        g (float[N] x) => (float[M] z) <int64[1] zero = {0}, int64[1] two = {2}, int64[1] five = {5}> {
+            a = Slice (x, zero, two)  b = Slice (x, two, five)  z = Concat <axis = 0> (a, b) }
     """
     axis = concat_axis(node, facts)
     if axis is None or len(node.inputs) < 2:
@@ -142,14 +159,25 @@ def _joined(first: Cut | None, second: Cut) -> Cut | None:
 
 @rule("Split", exact=True, benefit=4, level=1)
 def split_into_one(node: ir.Node, facts: Facts) -> Outcome:
-    """Split(x) = x, where it has one output. A size that is given is that of x, or the Split fails."""
+    """Split(x) = x, where it has one output. A size that is given is that of x, or the Split fails.
+
+    Example:
+        g (float[N, 4] x) => (float[N, 4] y) { a = Split <axis = 1, num_outputs = 1> (x)  y = Neg (a) }
+    """
     source = node.inputs[0]
     return Forward(source) if len(node.outputs) == 1 and source is not None else None
 
 
 @rule("Split", exact=True, benefit=3, level=1)
 def split_of_concat(node: ir.Node, facts: Facts) -> Outcome:
-    """Split(Concat(a, b, ...)) = a, b, ..., where it splits where they were joined."""
+    """Split(Concat(a, b, ...)) = a, b, ..., where it splits where they were joined.
+
+    Each part must be proven to have the dims of what was joined: onnxruntime lets an empty tensor have any.
+
+    Example:
+        g (float[N, 2] x, float[N, 3] y) => (float[N, 2] p, float[N, 3] q) <int64[2] sizes = {2, 3}> {
+            c = Concat <axis = 1> (x, y)  a, b = Split <axis = 1> (c, sizes)  p = Neg (a)  q = Abs (b) }
+    """
     inner = maker_of(node.inputs[0], "Concat")
     if inner is None or has_reference(node):
         return None
@@ -158,31 +186,39 @@ def split_of_concat(node: ir.Node, facts: Facts) -> Outcome:
     if axis is None or axes != (axis,) or len(node.outputs) != len(inner.inputs):
         return Reason("it splits another axis, or into more or fewer parts")
     for value, output in zip(inner.inputs, node.outputs, strict=True):
-        before, after = size_of(value, axis, facts), size_of(output, axis, facts)
+        before, after = facts.shape(value), facts.shape(output)
         if before is None or before != after:
-            return Reason("a part has the size {}, where {} was joined", after, before)
+            return Reason("a part has other dims than what was joined")
     return Forward(*inner.inputs)
 
 
-@rule("Concat", exact=True, benefit=2, level=1)
+@rule("Concat", exact=True, benefit=2, level=1, lowers=Cost.EXPRESSION, since=15)
 def concat_of_shapes(node: ir.Node, facts: Facts) -> Outcome:
-    """Concat(Shape(x, start=a, end=b), Shape(x, start=b, end=c)) = Shape(x, start=a, end=c), from opset 15 on."""
-    if facts.opset_version(node) < 15:
-        return None
-    pieces: list[tuple[ir.Value | None, list[int]]] = []
+    """Concat(Shape(x, start=a, end=b), Shape(x, start=b, end=c)) = Shape(x, start=a, end=c), from opset 15 on.
+
+    Example:
+        g (float[N, 2, M] x) => (int64[2] s) {
+            a = Shape <start = 0, end = 1> (x)  b = Shape <start = 1, end = 2> (x)  s = Concat <axis = 0> (a, b) }
+    """
+    runs: list[tuple[ir.Value | None, list[int], list[ir.Value | None]]] = []  # a source, its axes, the values of them
     for value in node.inputs:
         maker = maker_of(value, "Shape")
         axes = [] if maker is None else measured_axes(maker, facts) or []
-        source = value if maker is None else maker.inputs[0]
-        if axes and pieces and pieces[-1][1] and pieces[-1][0] is source and pieces[-1][1][-1] + 1 == axes[0]:
-            pieces[-1] = source, pieces[-1][1] + axes
+        source = None if maker is None else maker.inputs[0]
+        if axes and runs and runs[-1][0] is source and runs[-1][1][-1] + 1 == axes[0]:
+            runs[-1][1].extend(axes)
+            runs[-1][2].append(value)
         else:
-            pieces.append((source, axes) if axes else (value, []))
-    if len(pieces) == len(node.inputs):
+            runs.append((source if axes else None, axes, [value]))
+    joined = [values for _, _, values in runs if len(values) > 1]
+    if not joined:
         return None
+    gone = sum(is_private(value, node) for values in joined for value in values) + (len(runs) == 1)
+    if gone < len(joined):
+        return Reason("the Shapes that it joins are read elsewhere too")
 
     def build(op: Builder) -> Any:
-        parts = [shape_of(op, value, axes) if axes else value for value, axes in pieces]
+        parts = [shape_of(op, source, axes) if len(values) > 1 else values[0] for source, axes, values in runs]
         return parts[0] if len(parts) == 1 else op.Concat(*parts, axis=0)
 
     return Replace(build)
@@ -193,6 +229,10 @@ def concat_of_gathers(node: ir.Node, facts: Facts) -> Outcome:
     """Concat(Gather(x, i), Gather(x, j)) = Gather(x, i + j), on the axis of all, for constant indices of one dim.
 
     Only where the Gathers are read by nothing else: dims of a Shape, one by one, in most models.
+
+    Example:
+        g (float[4, N] x) => (float[3, N] y) <int64[1] i = {3}, int64[2] j = {0, 2}> {
+            a = Gather <axis = 0> (x, i)  b = Gather <axis = 0> (x, j)  y = Concat <axis = 0> (a, b) }
     """
     axis = concat_axis(node, facts)
     pieces: list[tuple[ir.Value | None, list[int]]] = []

@@ -6,7 +6,7 @@ import numpy as np
 import onnx_ir as ir
 
 from foldproof.facts import Facts
-from foldproof.rewriting import Outcome, Reason, Replace, rule
+from foldproof.rewriting import Cost, Outcome, Reason, Replace, rule
 from foldproof.rewriting.builder import Builder
 from foldproof_rules._affine import OPERATORS, Affine, affine, bias_of, sources
 from foldproof_rules._patterns import end_of_pattern, maker_of
@@ -28,12 +28,18 @@ from foldproof_rules._weights import (
 )
 
 
-@rule(*OPERATORS, exact=False, benefit=8)
+@rule(*OPERATORS, exact=False, benefit=8, lowers=Cost.EXPRESSION)
 def affine_into_conv(node: ir.Node, facts: Facts) -> Outcome:
     """Conv(x, w, b) * a + c = Conv(x, w * a, b * a + c), where a and c are constants, one for each output channel.
 
     The same of `ConvTranspose`. The affine node is a BatchNormalization in inference, or an Add, Sub, Mul or Div with a
     constant that does not make the result larger.
+
+    Example:
+        g (float[N, 1, 4, 4] x) => (float[N, 2, 3, 3] y)
+            <float[2, 1, 2, 2] w = {1, 2, 3, 4, 5, 6, 7, 8}, float[2] s = {1, 2}, float[2] b = {0, 1},
+            float[2] m = {0.5, 0.1}, float[2] v = {1, 4}> {
+            c = Conv (x, w)  y = BatchNormalization (c, s, b, m, v) }
     """
     outcome: Outcome = None
     for source in sources(node, facts):
@@ -100,16 +106,22 @@ def _scaled_outputs(old: Weights, factor: Array, op_type: str, group: int) -> Ar
         return old.array * factor.reshape(1, 1, *ones)
     if op_type == "Conv":
         return old.array * factor.reshape(-1, 1, *ones)
+    if group == 1:
+        return old.array * factor.reshape(1, -1, *ones)
     by_group = old.full().reshape(group, old.shape[0] // group, *old.shape[1:])
     return (by_group * factor.reshape(group, 1, old.shape[1], *ones)).reshape(old.shape)
 
 
-@rule("Conv", "ConvTranspose", exact=False, benefit=6)
+@rule("Conv", "ConvTranspose", exact=False, benefit=6, lowers=Cost.EXPRESSION)
 def conv_of_affine(node: ir.Node, facts: Facts) -> Outcome:
     """Conv(a * x + c, w, b) = Conv(x, w * a, b + sum(w * c)), where a and c are constants, one for each input channel.
 
     Where c is not 0, no padding: at the border a padded 0 stands for x, and c is not added to it. So never into a
     `ConvTranspose`, whose borders see fewer inputs, unless c is 0.
+
+    Example:
+        g (float[N, 2, 4] x) => (float[N, 1, 3] y) <float[2, 1] a = {2, 3}, float[1, 2, 2] w = {1, 2, 3, 4}> {
+            p = Add (x, a)  y = Conv (p, w) }
     """
     source = node.inputs[0] if node.inputs else None
     maker = maker_of(source, *OPERATORS)
@@ -174,6 +186,8 @@ def _scaled_inputs(old: Weights, factor: Array, op_type: str, group: int) -> Arr
         return old.array * factor.reshape(1, 1, *ones)
     if op_type == "ConvTranspose":
         return old.array * factor.reshape(-1, 1, *ones)
+    if group == 1:
+        return old.array * factor.reshape(1, -1, *ones)
     by_group = old.full().reshape(group, old.shape[0] // group, *old.shape[1:])
     return (by_group * factor.reshape(group, 1, old.shape[1], *ones)).reshape(old.shape)
 

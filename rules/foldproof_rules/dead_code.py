@@ -5,14 +5,17 @@ from __future__ import annotations
 import onnx_ir as ir
 
 from foldproof.facts import Facts
-from foldproof.rewriting import ANY, Outcome, Reason, Remove, initializer_rule, rule
+from foldproof.rewriting import ANY, Cost, Outcome, Reason, Remove, initializer_rule, rule
 
 
-@rule(ANY, exact=True, benefit=100, level=1)
+@rule(ANY, exact=True, benefit=100, level=1, lowers=Cost.STORED)
 def dead_node(node: ir.Node, facts: Facts) -> Outcome:
     """A node none of whose outputs is read = nothing.
 
     A node of an unknown operator stays, and so does one that holds or calls such a one: it may have an effect.
+
+    Example:
+        g (float[N] x) => (float[N] y) { z = Exp (x)  y = Neg (x) }
     """
     if any(output.uses() or output.is_graph_output() for output in node.outputs):
         return None
@@ -28,6 +31,9 @@ def unused_initializer(value: ir.Value, facts: Facts) -> Outcome:
     """An initializer that nothing reads = nothing.
 
     One that is also a graph input stays where the caller may feed it.
+
+    Example:
+        g (float[N] x) => (float[N] y) <float[2] k = {1, 2}> { y = Neg (x) }
     """
     if value.uses() or value.is_graph_output():
         return None

@@ -8,7 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from foldproof.facts import Facts
-from foldproof.rewriting import Forward, Outcome, Reason, Replace, rule
+from foldproof.rewriting import Cost, Forward, Outcome, Reason, Replace, rule
 from foldproof_rules._moves import (
     attribute,
     axes_in,
@@ -39,7 +39,11 @@ def _known(value: ir.Value | None, facts: Facts) -> np.ndarray[Any, Any] | None:
 
 @rule("Gather", exact=True, benefit=3, level=1)
 def gather_all(node: ir.Node, facts: Facts) -> Outcome:
-    """Gather(x, [0, 1, ..., n-1], axis) = x, where the dim is proven to be n."""
+    """Gather(x, [0, 1, ..., n-1], axis) = x, where the dim is proven to be n.
+
+    Example:
+        g (float[N, 3] x) => (float[N, 3] y) <int64[3] i = {0, 1, -1}> { z = Gather <axis = 1> (x, i)  y = Neg (z) }
+    """
     axis, indices, shape = axis_of(node, facts), _known(input_of(node, 1), facts), facts.shape(node.inputs[0])
     source = node.inputs[0]
     if axis is None or indices is None or shape is None or indices.ndim != 1 or source is None:
@@ -51,9 +55,14 @@ def gather_all(node: ir.Node, facts: Facts) -> Outcome:
     return Forward(source) if in_order else Reason("it takes them in another order")
 
 
-@rule("Gather", exact=True, benefit=2, level=1)
+@rule("Gather", exact=True, benefit=2, level=1, lowers=Cost.EXPRESSION)
 def gather_of_gather(node: ir.Node, facts: Facts) -> Outcome:
-    """Gather(Gather(x, i, a), j, a) = Gather(x, i[j], a), for constant i of one dim and constant j."""
+    """Gather(Gather(x, i, a), j, a) = Gather(x, i[j], a), for constant i of one dim and constant j.
+
+    Example:
+        g (float[N, 4] x) => (float[N, 2] y) <int64[3] i = {3, 1, 0}, int64[2] j = {0, -1}> {
+            z = Gather <axis = 1> (x, i)  y = Gather <axis = 1> (z, j) }
+    """
     inner = maker_of(node.inputs[0], "Gather")
     if inner is None:
         return None
@@ -67,12 +76,17 @@ def gather_of_gather(node: ir.Node, facts: Facts) -> Outcome:
     return Replace(lambda op: op.Gather(source, op.constant(indices), axis=axis))
 
 
-@rule("Gather", exact=True, benefit=2, level=1)
+@rule("Gather", exact=True, benefit=2, level=1, lowers=Cost.EXPRESSION)
 def gather_of_slice(node: ir.Node, facts: Facts) -> Outcome:
     """Gather(Slice(x, [s], [e], [a], [t]), j, a) = Gather(x, s + t*j, a), for constants.
 
     Where the dim is not known, s and j must count from the front, or both from the end. Gather fails on an index that
     the Slice does not have; then the result need not fail.
+
+    Example:
+        g (float[N, 6] x) => (float[N] y)
+            <int64[1] start = {5}, int64[1] end = {0}, int64[1] axis = {1}, int64[1] step = {-2}, int64 i = {1}> {
+            z = Slice (x, start, end, axis, step)  y = Gather <axis = 1> (z, i) }
     """
     inner, axis = maker_of(node.inputs[0], "Slice"), axis_of(node, facts)
     indices = _known(input_of(node, 1), facts)
@@ -101,7 +115,12 @@ def gather_of_slice(node: ir.Node, facts: Facts) -> Outcome:
 
 @rule("Gather", exact=True, benefit=2, level=1)
 def gather_of_unsqueeze(node: ir.Node, facts: Facts) -> Outcome:
-    """Gather(Unsqueeze(x, [a]), 0, a) = x."""
+    """Gather(Unsqueeze(x, [a]), 0, a) = x.
+
+    Example:
+        g (float[N, 3] x) => (float[N, 3] y) <int64[1] axis = {1}, int64 i = {0}> {
+            u = Unsqueeze (x, axis)  z = Gather <axis = 1> (u, i)  y = Neg (z) }
+    """
     inner, axis = maker_of(node.inputs[0], "Unsqueeze"), axis_of(node, facts)
     if inner is None or axis is None:
         return None
@@ -113,9 +132,14 @@ def gather_of_unsqueeze(node: ir.Node, facts: Facts) -> Outcome:
     return Forward(source)
 
 
-@rule("Gather", exact=True, benefit=2, level=1)
+@rule("Gather", exact=True, benefit=2, level=1, lowers=Cost.EXPRESSION)
 def gather_of_concat(node: ir.Node, facts: Facts) -> Outcome:
-    """Gather(Concat(a, b, ...), i, axis) = Gather(a, i', axis), where the constant i is of one input, on its axis."""
+    """Gather(Concat(a, b, ...), i, axis) = Gather(a, i', axis), where the constant i is of one input, on its axis.
+
+    Example:
+        g (float[N, 2] x, float[N, 3] y) => (float[N] z) <int64 i = {-1}> {
+            c = Concat <axis = 1> (x, y)  z = Gather <axis = 1> (c, i) }
+    """
     inner, axis = maker_of(node.inputs[0], "Concat"), axis_of(node, facts)
     indices = _known(input_of(node, 1), facts)
     if inner is None or axis is None or indices is None or not indices.size:
@@ -139,9 +163,39 @@ def gather_of_concat(node: ir.Node, facts: Facts) -> Outcome:
     return Reason("its indices are not proven to be of one input")
 
 
+@rule("Slice", exact=True, benefit=2, level=1)
+def slice_of_gather(node: ir.Node, facts: Facts) -> Outcome:
+    """Slice(Gather(x, i, a), [s], [e], [a], [t]) = Gather(x, i[s:e:t], a), for constants, where i has one dim.
+
+    The Gather is read by nothing else. It fails on an index that x does not have; then the result need not fail.
+
+    Example:
+        g (float[N, 6] x) => (float[N, 2] y) <int64[3] i = {5, 0, 2}, int64[1] one = {1}, int64[1] last = {3}> {
+            z = Gather <axis = 1> (x, i)  y = Slice (z, one, last, one) }
+    """
+    inner = maker_of(node.inputs[0], "Gather")
+    if inner is None:
+        return None
+    if not is_private(node.inputs[0], node):
+        return Reason("the Gather is read elsewhere too")
+    axis, indices, cuts = axis_of(inner, facts), _known(input_of(inner, 1), facts), cuts_of(node, facts)
+    if axis is None or indices is None or indices.ndim != 1 or cuts is None or len(cuts) != 1 or cuts[0].axis != axis:
+        return Reason("the indices, or what the Slice takes of them, are not known, or of another axis")
+    taken = cuts[0].indices(len(indices))
+    if not taken:
+        return Reason("it takes nothing")
+    source, chosen = inner.inputs[0], indices[np.array(taken, np.int64)]
+    return Replace(lambda op: op.Gather(source, op.constant(chosen), axis=axis))
+
+
 @rule("Unsqueeze", exact=True, level=1)
 def unsqueeze_of_gather(node: ir.Node, facts: Facts) -> Outcome:
-    """Unsqueeze(Gather(x, i, a), [a]) = Gather(x, [i], a), for a constant i, where nothing else reads the Gather."""
+    """Unsqueeze(Gather(x, i, a), [a]) = Gather(x, [i], a), for a constant i, where nothing else reads the Gather.
+
+    Example:
+        g (float[N, 4] x) => (float[N, 1] y) <int64 i = {2}, int64[1] axis = {1}> {
+            z = Gather <axis = 1> (x, i)  y = Unsqueeze (z, axis) }
+    """
     inner = maker_of(node.inputs[0], "Gather")
     if inner is None or has_reference(node) or not is_private(node.inputs[0], node):
         return None
@@ -155,7 +209,12 @@ def unsqueeze_of_gather(node: ir.Node, facts: Facts) -> Outcome:
 
 @rule("Squeeze", exact=True, level=1)
 def squeeze_of_gather(node: ir.Node, facts: Facts) -> Outcome:
-    """Squeeze(Gather(x, [i], a), [a]) = Gather(x, i, a), for a constant i, where nothing else reads the Gather."""
+    """Squeeze(Gather(x, [i], a), [a]) = Gather(x, i, a), for a constant i, where nothing else reads the Gather.
+
+    Example:
+        g (float[N, 4] x) => (float[N] y) <int64[1] i = {2}, int64[1] axis = {1}> {
+            z = Gather <axis = 1> (x, i)  y = Squeeze (z, axis) }
+    """
     inner = maker_of(node.inputs[0], "Gather")
     if inner is None or has_reference(node) or not is_private(node.inputs[0], node):
         return None
@@ -167,11 +226,15 @@ def squeeze_of_gather(node: ir.Node, facts: Facts) -> Outcome:
     return Replace(lambda op: op.Gather(source, op.constant(indices[0]), axis=axis))
 
 
-@rule("Gather", exact=True, level=1)
+@rule("Gather", exact=True, level=1, lowers=Cost.EXPRESSION, since=15)
 def gather_of_shape(node: ir.Node, facts: Facts) -> Outcome:
-    """Gather(Shape(x), [i, i+1, ...]) = Shape(x, start=i, end=...), from opset 15 on."""
+    """Gather(Shape(x), [i, i+1, ...]) = Shape(x, start=i, end=...), from opset 15 on.
+
+    Example:
+        g (float[N, 3, M] x) => (int64[2] y) <int64[2] i = {1, 2}> { s = Shape (x)  y = Gather (s, i) }
+    """
     inner, indices = maker_of(node.inputs[0], "Shape"), _known(input_of(node, 1), facts)
-    if inner is None or indices is None or indices.ndim != 1 or not indices.size or facts.opset_version(node) < 15:
+    if inner is None or indices is None or indices.ndim != 1 or not indices.size:
         return None
     measured = measured_axes(inner, facts)
     if measured is None or any(not -len(measured) <= int(index) < len(measured) for index in indices):
@@ -183,11 +246,15 @@ def gather_of_shape(node: ir.Node, facts: Facts) -> Outcome:
     return Replace(lambda op: shape_of(op, source, places))
 
 
-@rule("GatherND", exact=True)
+@rule("GatherND", exact=True, lowers=Cost.EXPRESSION)
 def gather_nd_of_rows(node: ir.Node, facts: Facts) -> Outcome:
     """GatherND(x, Unsqueeze(i, [-1])) = Gather(x, i, 0): indices of one number each take rows.
 
     Both count negative indices from the end. GatherND is there from opset 11 on, as Gather with negative indices is.
+
+    Example:
+        g (float[4, N] x) => (float[2, N] y) <int64[2] i = {1, -1}, int64[1] axis = {-1}> {
+            u = Unsqueeze (i, axis)  y = GatherND (x, u) }
     """
     inner = maker_of(input_of(node, 1), "Unsqueeze")
     if inner is None or attribute(node, "batch_dims", 0) != 0:

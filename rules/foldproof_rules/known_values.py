@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-import numpy as np
 import onnx_ir as ir
 
-from foldproof.facts import Facts, Kind
+from foldproof.facts import Fact, Facts, Kind, exact_array
 from foldproof.rewriting import ANY, Constant, Forward, Outcome, Reason, rule
 
 MAX_ELEMENTS = 64
 """What is folded here is shape data, which is small. Larger tensors would make the file grow."""
+
+
+def known_tensor(fact: Fact) -> ir.TensorProtocol | None:
+    """The tensor that a value is in each run, where it is small and each of its elements is proven."""
+    elements, dtype = fact.elements, fact.dtype
+    if fact.kind is not Kind.TENSOR or elements is None or dtype is None or not fact.is_static:
+        return None
+    known = [element for element in elements if isinstance(element, (int, Fraction))]
+    if len(known) < len(elements) or len(elements) > MAX_ELEMENTS:
+        return None
+    shape = [dim for dim in fact.shape or () if isinstance(dim, int)]
+    return ir.Tensor(exact_array(known, dtype).reshape(shape), dtype=dtype)
 
 
 @rule(ANY, exact=True, benefit=10, level=1)
@@ -20,6 +31,9 @@ def known_elements(node: ir.Node, facts: Facts) -> Outcome:
 
     The elements are exact numbers, rounded as the type of the result does. Where one is NaN, infinite or -0.0 nothing
     is known of it, and the node stays.
+
+    Example:
+        g (float[N, 3] x) => (int64[1] y) <int64[1] two = {2}> { s = Shape <start = 1> (x)  y = Mul (s, two) }
     """
     if not node.inputs or facts.is_opaque(node):
         return None
@@ -31,12 +45,10 @@ def known_elements(node: ir.Node, facts: Facts) -> Outcome:
             return None
         if len(elements) > MAX_ELEMENTS:
             return Reason("its {} elements are more than shape data has", len(elements))
-        known = [element for element in elements if isinstance(element, (int, Fraction))]
-        if len(known) < len(elements):
+        tensor = known_tensor(fact)
+        if tensor is None:
             return Reason("its elements are [{}]", ", ".join("?" if e is None else str(e) for e in elements))
-        values = [element if isinstance(element, int) else float(element) for element in known]
-        shape = [dim for dim in fact.shape or () if isinstance(dim, int)]
-        tensors.append(ir.Tensor(np.array(values).astype(fact.dtype.numpy()).reshape(shape), dtype=fact.dtype))
+        tensors.append(tensor)
     return Constant(*tensors)
 
 
@@ -46,6 +58,10 @@ def same_elements(node: ir.Node, facts: Facts) -> Outcome:
 
     So one `Size` or `Shape` is left of many of one value, and `ReduceProd(Shape(x))` becomes `Size(x)` where that is
     there.
+
+    Example:
+        g (float[N, 3] x) => (int64 s, int64 t) {
+            s = Size (x)  d = Shape (x)  p = ReduceProd <keepdims = 0> (d)  t = Neg (p) }
     """
     if len(node.outputs) != 1:
         return None

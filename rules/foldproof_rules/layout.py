@@ -19,7 +19,7 @@ PLAIN = frozenset(
     {
         *("Abs", "Neg", "Relu", "Sign", "Floor", "Ceil", "Sqrt", "Not", "Cast", "IsNaN", "IsInf", "LeakyRelu", "Clip"),
         *("Add", "Sub", "Mul", "Div", "And", "Or", "Xor", "Equal", "Less", "Greater", "LessOrEqual"),
-        *("GreaterOrEqual", "Where", "Concat", "Identity"),
+        *("GreaterOrEqual", "Where", "Concat", "Identity", "QuantizeLinear", "DequantizeLinear"),
     }
 )
 """Operators that compute each element by itself and correctly rounded, or that only move elements."""
@@ -34,8 +34,8 @@ ROUNDED = frozenset(
 """Operators that compute each element by itself. Runtimes compute some elements by other instructions than the
 rest: onnxruntime 1.32 takes either of 0.0 and -0.0 for their maximum by where they stand."""
 
-SCALAR_PARAMETERS = frozenset({"Clip"})
-"""Operators all of whose inputs but the first are scalars."""
+SCALAR_PARAMETERS = frozenset({"Clip", "QuantizeLinear", "DequantizeLinear"})
+"""Operators on each element of their first input by itself, where all others are scalars. Clip has no others."""
 
 MAX_NODES = 24
 """A Transpose is not moved through more nodes at once."""
@@ -65,6 +65,10 @@ def transpose_through(node: ir.Node, facts: Facts) -> Outcome:
 
     f is one operator, or several, that compute each element by itself, or Concat. Constants are
     stored in the other layout.
+
+    Example:
+        g (float[N, M] x) => (float[N, M] y) <float[2] k = {1, 2}> {
+            a = Transpose <perm = [1, 0]> (x)  b = Relu (a)  y = Transpose <perm = [1, 0]> (b) }
     """
     return _moved_up(node, facts, PLAIN)
 
@@ -75,6 +79,10 @@ def transpose_through_rounded(node: ir.Node, facts: Facts) -> Outcome:
 
     f may round by where an element is: a runtime computes most elements in groups, and the last ones of a row one by
     one.
+
+    Example:
+        g (float[N, M] x) => (float[N, M] y) {
+            a = Transpose <perm = [1, 0]> (x)  b = Sigmoid (a)  y = Transpose <perm = [1, 0]> (b) }
     """
     return _moved_up(node, facts, PLAIN | ROUNDED)
 
@@ -125,6 +133,8 @@ def _node_above(
     maker: ir.Node, perm: Sequence[int], facts: Facts, through: frozenset[str], plan: _Plan
 ) -> _Build | None:
     attributes: dict[str, Any] = dict(maker.attributes)
+    if maker.op_type in SCALAR_PARAMETERS and not has_scalar_parameters(maker, facts):
+        return None
     if maker.op_type == "Concat":
         axes = axes_in((attribute(maker, "axis", 1),), len(perm))
         if axes is None:
@@ -141,6 +151,11 @@ def _node_above(
             return None
         inputs.append(known.setdefault(value, _once(build)))
     return lambda op: op.node(maker.op_type, *(each(op) for each in inputs), **attributes)
+
+
+def has_scalar_parameters(node: ir.Node, facts: Facts) -> bool:
+    """Whether all inputs of a node but the first are proven to be scalars, as those of a quantization per tensor."""
+    return all(value is None or facts.of(value).rank == 0 for value in node.inputs[1:])
 
 
 def _once(build: _Build) -> _Build:
@@ -182,20 +197,30 @@ MIN_BROADCASTING = 8
 """The first opset where all of them broadcast by the last dims, without an attribute that names an axis."""
 
 
-@rule(*JOINING, exact=True)
+@rule(*JOINING, exact=True, since=MIN_BROADCASTING)
 def joined_transposes(node: ir.Node, facts: Facts) -> Outcome:
-    """f(Transpose(x, p), Transpose(y, p)) = Transpose(f(x, y), p), where two or more are read by nothing else."""
+    """f(Transpose(x, p), Transpose(y, p)) = Transpose(f(x, y), p), where two or more are read by nothing else.
+
+    Example:
+        g (float[N, M] x, float[N, M] y) => (float[M, N] z) {
+            a = Transpose <perm = [1, 0]> (x)  b = Transpose <perm = [1, 0]> (y)  z = Add (a, b) }
+    """
     return _joined(node, facts)
 
 
-@rule("Max", "Min", "Pow", exact=False)
+@rule("Max", "Min", "Pow", exact=False, since=MIN_BROADCASTING)
 def joined_transposes_rounded(node: ir.Node, facts: Facts) -> Outcome:
-    """f(Transpose(x, p), Transpose(y, p)) = Transpose(f(x, y), p), where f may round by where an element is."""
+    """f(Transpose(x, p), Transpose(y, p)) = Transpose(f(x, y), p), where f may round by where an element is.
+
+    Example:
+        g (float[N, M] x, float[N, M] y) => (float[M, N] z) {
+            a = Transpose <perm = [1, 0]> (x)  b = Transpose <perm = [1, 0]> (y)  z = Max (a, b) }
+    """
     return _joined(node, facts)
 
 
 def _joined(node: ir.Node, facts: Facts) -> Outcome:
-    if has_reference(node) or facts.opset_version(node) < MIN_BROADCASTING:
+    if has_reference(node):
         return None
     values = [value for value in dict.fromkeys(node.inputs) if value is not None and facts.of(value).rank != 0]
     makers = [maker_of(value, "Transpose") for value in values]

@@ -8,7 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from foldproof.facts import Facts
-from foldproof.rewriting import Constant, Forward, Outcome, Reason, Replace, expression_rule, rule
+from foldproof.rewriting import Constant, Cost, Forward, Outcome, Reason, Replace, expression_rule, rule
 from foldproof_rules._operands import FLOATS, INTEGERS, is_private, keeps_shape_of, maker_of, splat
 
 MAX_STORED = 64
@@ -28,6 +28,9 @@ def not_of_comparison(node: ir.Node, facts: Facts) -> Outcome:
 
     Of floats one may be NaN, and then no order holds. onnxruntime has all four comparisons for int32 and int64;
     GreaterOrEqual and LessOrEqual are there from opset 12.
+
+    Example:
+        g (int64[N] x, int64[N] y) => (bool[N] z) { c = Less (x, y)  z = Not (c) }
     """
     inner = maker_of(node.inputs[0], *_OPPOSITE)
     if inner is None:
@@ -41,15 +44,23 @@ def not_of_comparison(node: ir.Node, facts: Facts) -> Outcome:
     return Replace(lambda op: op.node(_OPPOSITE[inner.op_type], *inner.inputs))
 
 
-@rule("Xor", exact=True)
+@rule("Xor", exact=True, lowers=Cost.FORM)
 def xor_true(node: ir.Node, facts: Facts) -> Outcome:
-    """Xor(x, true) = not x, where the result has the shape of x."""
+    """Xor(x, true) = not x, where the result has the shape of x.
+
+    Example:
+        g (bool[N] x) => (bool[N] y) <bool t = {1}> { y = Xor (x, t) }
+    """
     return _one_operand(node, facts, value=True, replace=lambda x: Replace(lambda op: op.Not(x)))
 
 
 @rule("And", "Or", exact=True)
 def absorbing_operand(node: ir.Node, facts: Facts) -> Outcome:
-    """And(x, false) = false, Or(x, true) = true, where the result is small and its shape proven."""
+    """And(x, false) = false, Or(x, true) = true, where the result is small and its shape proven.
+
+    Example:
+        g (bool[3] x) => (bool[3] y) <bool f = {0}> { y = And (x, f) }
+    """
     return _one_operand(node, facts, value=node.op_type == "Or", replace=None)
 
 
@@ -79,7 +90,11 @@ def _filled(node: ir.Node, facts: Facts, value: bool | int) -> Outcome:
 
 @rule("And", "Or", "Max", "Min", "BitwiseAnd", "BitwiseOr", exact=True)
 def same_operands(node: ir.Node, facts: Facts) -> Outcome:
-    """f(x, x) = x, where f is And, Or, Max, Min, BitwiseAnd or BitwiseOr."""
+    """f(x, x) = x, where f is And, Or, Max, Min, BitwiseAnd or BitwiseOr.
+
+    Example:
+        g (float[N] x) => (float[N] y) { z = Max (x, x)  y = Neg (z) }
+    """
     return Forward(node.inputs[0]) if len(node.inputs) > 1 and len(set(node.inputs)) == 1 else None
 
 
@@ -88,6 +103,9 @@ def compared_with_itself(node: ir.Node, facts: Facts) -> Outcome:
     """Equal(x, x) = true, Less(x, x) = false, Sub(x, x) = 0, for small integer tensors of a proven shape.
 
     NaN is not equal to itself, and infinity - infinity is NaN.
+
+    Example:
+        g (int64[3] x) => (bool[3] y) { y = Equal (x, x) }
     """
     if node.inputs[0] is not node.inputs[1]:
         return None
@@ -102,13 +120,20 @@ def where_known(node: ir.Node, facts: Facts) -> Outcome:
     """Where(true, x, y) = x, Where(false, x, y) = y, Where(c, x, x) = x, where the result has that operand's shape.
 
     For all types but floats: where onnxruntime chooses one, it may give 0.0 for -0.0.
+
+    Example:
+        g (int64[N, 3] x, int64[3] y) => (int64[N, 3] z) <bool c = {1}> { w = Where (c, x, y)  z = Neg (w) }
     """
     return None if facts.of(node.outputs[0]).dtype in FLOATS else _chosen(node, facts)
 
 
 @rule("Where", exact=False)
 def where_known_of_floats(node: ir.Node, facts: Facts) -> Outcome:
-    """Where(true, x, y) = x, Where(false, x, y) = y, Where(c, x, x) = x, where the result has that operand's shape."""
+    """Where(true, x, y) = x, Where(false, x, y) = y, Where(c, x, x) = x, where the result has that operand's shape.
+
+    Example:
+        g (float[N, 3] x, float[1] y) => (float[N, 3] z) <bool c = {1}> { w = Where (c, x, y)  z = Neg (w) }
+    """
     return _chosen(node, facts) if facts.of(node.outputs[0]).dtype in FLOATS else None
 
 
@@ -128,11 +153,14 @@ def _chosen(node: ir.Node, facts: Facts) -> Outcome:
     return Forward(chosen)
 
 
-@expression_rule(exact=False, shared=True)
+@expression_rule(exact=False, shared=True, lowers=Cost.EXPRESSION)
 class WhereOfNot:
     """Where(Not(c), x, y) = Where(c, y, x).
 
     Where onnxruntime chooses a float, it may give 0.0 for -0.0, and for other ones on both sides.
+
+    Example:
+        g (bool[N] c, float[N] x, float[N] y) => (float[N] z) { n = Not (c)  z = Where (n, x, y) }
     """
 
     def pattern(op: Any, c: Any, x: Any, y: Any) -> Any:
@@ -142,9 +170,13 @@ class WhereOfNot:
         return op.Where(c, y, x)
 
 
-@rule("Where", exact=True)
+@rule("Where", exact=True, lowers=Cost.FORM)
 def where_truth(node: ir.Node, facts: Facts) -> Outcome:
-    """Where(c, true, false) = c and Where(c, false, true) = not c, where the result has the shape of c."""
+    """Where(c, true, false) = c and Where(c, false, true) = not c, where the result has the shape of c.
+
+    Example:
+        g (bool[N] c) => (bool[N] y) <bool t = {1}, bool f = {0}> { y = Where (c, f, t) }
+    """
     condition, left, right = node.inputs
     if condition is None or left is None or right is None or facts.of(left).dtype is not ir.DataType.BOOL:
         return None

@@ -6,7 +6,7 @@ import numpy as np
 import onnx_ir as ir
 
 from foldproof.facts import Facts
-from foldproof.rewriting import Outcome, Reason, Replace, rule
+from foldproof.rewriting import Cost, Outcome, Reason, Replace, rule
 from foldproof.rewriting.builder import Builder
 from foldproof_rules._affine import OPERATORS, Affine, affine, sources
 from foldproof_rules._patterns import end_of_pattern, maker_of
@@ -27,9 +27,15 @@ from foldproof_rules._weights import (
 )
 
 
-@rule(*OPERATORS, exact=False, benefit=8)
+@rule(*OPERATORS, exact=False, benefit=8, lowers=Cost.EXPRESSION)
 def affine_into_gemm(node: ir.Node, facts: Facts) -> Outcome:
-    """Gemm(x, w, b) * a + c = Gemm(x, w * a, b * a + c), where w, a, b and c are constants, one for each column."""
+    """Gemm(x, w, b) * a + c = Gemm(x, w * a, b * a + c), where w, a, b and c are constants, one for each column.
+
+    Example:
+        g (float[N, 2] x) => (float[N, 3] y)
+            <float[2, 3] w = {1, 2, 3, 4, 5, 6}, float[3] b = {1, 2, 3}, float[3] a = {2, 3, 4}> {
+            p = Gemm (x, w, b)  y = Mul (p, a) }
+    """
     outcome: Outcome = None
     for source in sources(node, facts):
         gemm = maker_of(source, "Gemm")
@@ -74,11 +80,15 @@ def _into_gemm(node: ir.Node, source: ir.Value, gemm: ir.Node, facts: Facts) -> 
     return Replace(build)
 
 
-@rule("Mul", "Div", "Neg", exact=False, benefit=8)
+@rule("Mul", "Div", "Neg", exact=False, benefit=8, lowers=Cost.EXPRESSION)
 def scale_into_matmul(node: ir.Node, facts: Facts) -> Outcome:
     """MatMul(x, w) * a = MatMul(x, w * a), where w and a are constants, one for each column.
 
     (MatMul(x, w) + b) * a = MatMul(x, w * a) + b * a likewise.
+
+    Example:
+        g (float[N, M, 2] x) => (float[N, M, 3] y) <float[2, 3] w = {1, 2, 3, 4, 5, 6}, float[3] a = {2, 3, 4}> {
+            p = MatMul (x, w)  y = Mul (p, a) }
     """
     outcome: Outcome = None
     for source in sources(node, facts):
@@ -138,11 +148,50 @@ def _into_matmul(
     return Replace(build)
 
 
-@rule("MatMul", "Gemm", exact=False, benefit=6)
+@rule("BatchNormalization", exact=False, benefit=8, since=7)
+def normalized_matmul(node: ir.Node, facts: Facts) -> Outcome:
+    """BatchNormalization(MatMul(x, w)) = Gemm(x, w * a, c), in inference, for matrices and constants.
+
+    a is the scale of each column by its deviation, c what the means and the bias come to then.
+
+    Example:
+        g (float[N, 3] x) => (float[N, 2] y)
+            <float[3, 2] w = {1, 2, 3, 4, 5, 6}, float[2] s = {1, 2}, float[2] b = {0, 1}, float[2] m = {0.5, 0.1},
+            float[2] v = {1, 4}> {
+            p = MatMul (x, w)  y = BatchNormalization (p, s, b, m, v) }
+    """
+    product = node.inputs[0]
+    matmul = maker_of(product, "MatMul")
+    if matmul is None or product is None:
+        return None
+    weight = matmul.inputs[1]
+    columns = (facts.shape(weight) or (None,))[-1]
+    if not is_private(product) or facts.of(product).dtype not in (ir.DataType.FLOAT, ir.DataType.DOUBLE):
+        return Reason("the product is read elsewhere, or the runtime has no Gemm of its type")
+    if not is_known(weight, facts) or not isinstance(columns, int) or facts.of(product).rank != 2:
+        return Reason("it is not a product with a constant matrix")
+    change = affine(node, product, facts, rank=2, axis=1, channels=columns)
+    old = weights(weight, facts)
+    if isinstance(change, Reason):
+        return change
+    if old is None or weight is None or len(old.shape) != 2 or change.shift is None:
+        return Reason("its weights can't be read")
+    new, bias = old.array * change.factor, np.broadcast_to(change.shift, (columns,))
+    like = plain(old)
+    reason = shared(weight, facts) or loss(new, old) or loss(bias, like)
+    return reason or Replace(lambda op: op.Gemm(matmul.inputs[0], stored(op, new, old), stored(op, bias, like)))
+
+
+@rule("MatMul", "Gemm", exact=False, benefit=6, lowers=Cost.EXPRESSION)
 def matmul_of_affine(node: ir.Node, facts: Facts) -> Outcome:
     """MatMul(x * a, w) = MatMul(x, a * w), Gemm(x * a + c, w, b) = Gemm(x, a * w, b + c * w), with constants.
 
     There is one a and one c for each column of x, or for all.
+
+    Example:
+        g (float[N, 2] x) => (float[N, 3] y)
+            <float[2, 3] w = {1, 2, 3, 4, 5, 6}, float[3] b = {1, 2, 3}, float[2] c = {5, 7}> {
+            s = Add (x, c)  y = Gemm (s, w, b) }
     """
     source, weight = input_of(node, 0), input_of(node, 1)
     maker = maker_of(source, *OPERATORS)
@@ -205,7 +254,12 @@ def _absorbed(
 
 @rule("MatMul", exact=False, benefit=4)
 def matmul_of_matmul(node: ir.Node, facts: Facts) -> Outcome:
-    """MatMul(MatMul(x, w), w') = MatMul(x, w * w'), where both are constants, and w * w' is no larger."""
+    """MatMul(MatMul(x, w), w') = MatMul(x, w * w'), where both are constants, and w * w' is no larger.
+
+    Example:
+        g (float[N, 3] x) => (float[N, 2] y) <float[3, 2] v = {1, 2, 3, 4, 5, 6}, float[2, 2] w = {1, 2, 3, 4}> {
+            p = MatMul (x, v)  y = MatMul (p, w) }
+    """
     inner = maker_of(node.inputs[0], "MatMul")
     if inner is None or not is_private(node.inputs[0]):
         return None

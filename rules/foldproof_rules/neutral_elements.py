@@ -25,6 +25,9 @@ def neutral_operand(node: ir.Node, facts: Facts) -> Outcome:
 
     The zero that is neutral for addition is -0.0, and for subtraction it is 0.0: -0.0 + 0.0 is 0.0. The base of a power
     is a float, or int32: onnxruntime raises wider integers as doubles.
+
+    Example:
+        g (float[N, 3] x) => (float[N, 3] y) <float one = {1}> { z = Div (x, one)  y = Neg (z) }
     """
     return _forward_past(node, facts, _is_neutral)
 
@@ -34,6 +37,9 @@ def zero_operand(node: ir.Node, facts: Facts) -> Outcome:
     """Add(x, 0.0) = x, Sub(x, -0.0) = x, where the result has the shape of x.
 
     Where x is -0.0 the sum is 0.0.
+
+    Example:
+        g (float[N, 3] x) => (float[N, 3] y) <float[3] zero = {0, 0, 0}> { z = Add (x, zero)  y = Neg (z) }
     """
     return _forward_past(node, facts, lambda node, number, dtype: dtype in FLOATS and bool(number == 0))
 

@@ -14,13 +14,21 @@ MAX_MASK = 64
 
 @rule("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Expand", exact=True, level=1)
 def same_shape(node: ir.Node, facts: Facts) -> Outcome:
-    """f(x) = x, where f keeps the order of the elements and the shape is proven to stay the same."""
+    """f(x) = x, where f keeps the order of the elements and the shape is proven to stay the same.
+
+    Example:
+        g (float[N, 3] x) => (float[N, 3] y) <int64[2] s = {0, -1}> { z = Reshape (x, s)  y = Neg (z) }
+    """
     return _same_shape(node, facts) or _forward(node)
 
 
 @rule("Tile", exact=True, level=1)
 def tile_once(node: ir.Node, facts: Facts) -> Outcome:
-    """Tile(x, [1, ..., 1]) = x."""
+    """Tile(x, [1, ..., 1]) = x.
+
+    Example:
+        g (float[N, 3] x) => (float[N, 3] y) <int64[2] r = {1, 1}> { z = Tile (x, r)  y = Neg (z) }
+    """
     repeats = facts.of(node.inputs[1]).ints if len(node.inputs) == 2 else None
     if repeats is None or any(repeat != 1 for repeat in repeats):
         return Reason("its repeats are not known to be 1")
@@ -29,7 +37,11 @@ def tile_once(node: ir.Node, facts: Facts) -> Outcome:
 
 @rule("Pad", exact=True, level=1)
 def pad_nothing(node: ir.Node, facts: Facts) -> Outcome:
-    """Pad(x, [0, ..., 0]) = x."""
+    """Pad(x, [0, ..., 0]) = x.
+
+    Example:
+        g (float[N, 3] x) => (float[N, 3] y) <int64[4] p = {0, 0, 0, 0}> { z = Pad (x, p)  y = Neg (z) }
+    """
     if len(node.inputs) > 1:
         pads = facts.of(node.inputs[1]).ints
     else:
@@ -45,6 +57,10 @@ def slice_all(node: ir.Node, facts: Facts) -> Outcome:
     """Slice(x, 0, end, axes, 1) = x, where the shape is proven to stay the same.
 
     A reversal keeps the shape too: the steps must be proven to be 1.
+
+    Example:
+        g (float[N, 3] x) => (float[N, 3] y) <int64[1] start = {0}, int64[1] end = {9223372036854775807}> {
+            z = Slice (x, start, end)  y = Neg (z) }
     """
     if len(node.inputs) > 4 and node.inputs[4] is not None:
         steps = facts.of(node.inputs[4]).ints
@@ -55,13 +71,21 @@ def slice_all(node: ir.Node, facts: Facts) -> Outcome:
 
 @rule("Identity", exact=True, level=1)
 def identity(node: ir.Node, facts: Facts) -> Outcome:
-    """Identity(x) = x."""
+    """Identity(x) = x.
+
+    Example:
+        g (float[N] x) => (float[N] y) { z = Identity (x)  y = Neg (z) }
+    """
     return _forward(node)
 
 
 @rule("Cast", exact=True, level=1)
 def same_type(node: ir.Node, facts: Facts) -> Outcome:
-    """Cast(x, to) = x, where x is of that type already."""
+    """Cast(x, to) = x, where x is of that type already.
+
+    Example:
+        g (float[N] x) => (float[N] y) { z = Cast <to = 1> (x)  y = Neg (z) }
+    """
     source, target = facts.of(node.inputs[0]).dtype, facts.of(node.outputs[0]).dtype
     if source is None or source is not target:
         return Reason("it casts {} to {}", *("an unknown type" if t is None else t.name for t in (source, target)))
@@ -74,6 +98,9 @@ def dropout_without_drop(node: ir.Node, facts: Facts) -> Outcome:
 
     Dropout-7 and 10 never train, 1 and 6 do unless `is_test` says no, and from 12 an input decides. What the mask of
     the older ones holds then, the specification leaves open: there it has to be unread.
+
+    Example:
+        g (float[N] x) => (float[N] y) <float ratio = {0.1}> { z, mask = Dropout (x, ratio)  y = Neg (z) }
     """
     view = NodeView(node, facts)
     if not facts.is_deterministic(node) and not _drops_nothing(view):
@@ -98,7 +125,11 @@ def _drops_nothing(view: NodeView) -> bool:
 
 @rule("Concat", "Sum", "Max", "Min", "Mean", exact=True, level=1)
 def single_operand(node: ir.Node, facts: Facts) -> Outcome:
-    """Concat(x) = x, Sum(x) = x, Max(x) = x, Min(x) = x, Mean(x) = x."""
+    """Concat(x) = x, Sum(x) = x, Max(x) = x, Min(x) = x, Mean(x) = x.
+
+    Example:
+        g (float[N] x) => (float[N] y) { z = Concat <axis = 0> (x)  y = Neg (z) }
+    """
     return _forward(node) if len(node.inputs) == 1 else None
 
 
@@ -108,6 +139,10 @@ def resize_nearest_by_one(node: ir.Node, facts: Facts) -> Outcome:
 
     Each coordinate is mapped to itself, in all versions of Upsample and Resize, but where `tf_half_pixel_for_nn` adds a
     half.
+
+    Example:
+        g (float[N, 1, 4] x) => (float[N, 1, 4] y) <float[3] scales = {1, 1, 1}> {
+            z = Resize (x, , scales)  y = Neg (z) }
     """
     view = NodeView(node, facts)
     if view.has_unknown_attribute() or view.attribute("mode", "nearest") != "nearest":
@@ -117,12 +152,16 @@ def resize_nearest_by_one(node: ir.Node, facts: Facts) -> Outcome:
     return _resized_by_other_than_one(view) or _forward(node)
 
 
-@rule("Resize", "Upsample", exact=False, level=1)
+@rule("Resize", "Upsample", exact=False)
 def resize_by_one(node: ir.Node, facts: Facts) -> Outcome:
     """Resize(x, scales = [1, ...], mode) = x; so for sizes that are those of x.
 
     Interpolation gives each element the weight 1 and its neighbours the weight 0. In onnxruntime this is exact; by the
     letter of the specification, a neighbour that is infinite turns an element into NaN.
+
+    Example:
+        g (float[N, 1, 4] x) => (float[N, 1, 4] y) <float[3] scales = {1, 1, 1}> {
+            z = Resize <mode = "linear"> (x, , scales)  y = Neg (z) }
     """
     view = NodeView(node, facts)
     if view.has_unknown_attribute() or view.attribute("mode", "nearest") == "nearest":

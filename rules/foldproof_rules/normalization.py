@@ -8,8 +8,8 @@ import onnx_ir as ir
 from foldproof.facts import Facts
 from foldproof.rewriting import Outcome, Reason, Replace, rule
 from foldproof.rewriting.builder import Builder
-from foldproof_rules._patterns import maker_of, number_beside, orders, reads_only, reduced_axes
-from foldproof_rules._weights import again, input_of, is_private, single
+from foldproof_rules._patterns import fits_attribute, maker_of, number_beside, orders, reads_only, reduced_axes
+from foldproof_rules._weights import again, attribute_float, input_of, is_private, single, weights
 
 RUNTIME_TYPES = frozenset({ir.DataType.FLOAT, ir.DataType.DOUBLE})
 """The types of which onnxruntime 1.32 runs these normalizations on the CPU as it ran what they replace."""
@@ -77,13 +77,19 @@ def _last_dims(x: ir.Value, axes: tuple[int, ...], facts: Facts) -> tuple[int, .
     return dims if len(dims) == len(axes) else Reason("the dims that it is taken over are not known")
 
 
-@rule("Div", "Mul", exact=False, benefit=4)
+@rule("Div", "Mul", exact=False, benefit=4, since=17)
 def layer_normalization(node: ir.Node, facts: Facts) -> Outcome:
     """Div(x - mean(x), sqrt(var(x) + e)) = LayerNormalization(x, 1, epsilon=e), over the last axes, from opset 17 on.
 
     var(x) is the mean of the squares of x - mean(x). The scale and the bias that follow are merged by other rules.
+
+    Example:
+        <opset_import: ["" : 18]>
+        g (float[N, 4] x) => (float[N, 4] y) <int64[1] axis = {-1}, float two = {2}, float epsilon = {0.00001}> {
+            m = ReduceMean (x, axis)  c = Sub (x, m)  q = Pow (c, two)  v = ReduceMean (q, axis)
+            s = Add (v, epsilon)  r = Sqrt (s)  y = Div (c, r) }
     """
-    found = None if facts.opset_version(node) < 17 else _normalized(node, facts)
+    found = _normalized(node, facts)
     if found is None or isinstance(found, Reason):
         return found
     centered, epsilon, axes, nodes = found
@@ -104,10 +110,16 @@ def layer_normalization(node: ir.Node, facts: Facts) -> Outcome:
     return dims if isinstance(dims, Reason) else _fused("LayerNormalization", x, dims, epsilon, facts)
 
 
-@rule("Div", "Mul", exact=False, benefit=3)
+@rule("Div", "Mul", exact=False, benefit=3, since=23)
 def rms_normalization(node: ir.Node, facts: Facts) -> Outcome:
-    """Div(x, sqrt(mean(x * x) + e)) = RMSNormalization(x, 1, epsilon=e), over the last axes, from opset 23 on."""
-    found = None if facts.opset_version(node) < 23 else _normalized(node, facts)
+    """Div(x, sqrt(mean(x * x) + e)) = RMSNormalization(x, 1, epsilon=e), over the last axes, from opset 23 on.
+
+    Example:
+        <opset_import: ["" : 23]>
+        g (float[N, 4] x) => (float[N, 4] y) <int64[1] axis = {-1}, float epsilon = {0.00001}> {
+            q = Mul (x, x)  v = ReduceMean (q, axis)  s = Add (v, epsilon)  r = Sqrt (s)  y = Div (x, r) }
+    """
+    found = _normalized(node, facts)
     if found is None or isinstance(found, Reason):
         return found
     x, epsilon, axes, _ = found
@@ -115,8 +127,10 @@ def rms_normalization(node: ir.Node, facts: Facts) -> Outcome:
     return dims if isinstance(dims, Reason) else _fused("RMSNormalization", x, dims, epsilon, facts)
 
 
-def _fused(op_type: str, x: ir.Value, dims: tuple[int, ...], epsilon: float, facts: Facts) -> Replace:
+def _fused(op_type: str, x: ir.Value, dims: tuple[int, ...], epsilon: float, facts: Facts) -> Replace | Reason:
     dtype = facts.of(x).dtype or ir.DataType.FLOAT
+    if not fits_attribute(epsilon, x, facts):
+        return Reason("its epsilon of {} is no float32, as an attribute is", epsilon)
 
     def build(op: Builder) -> ir.Value:
         ones = op.constant(np.ones(dims, dtype.numpy()))
@@ -132,6 +146,10 @@ def scale_of_normalization(node: ir.Node, facts: Facts) -> Outcome:
     """LayerNormalization(x, 1) * s = LayerNormalization(x, s), where s has the dims of the scale.
 
     RMSNormalization(x, 1) * s = RMSNormalization(x, s) likewise.
+
+    Example:
+        g (float[N, 4] x, float[4] s) => (float[N, 4] y) <float[4] one = {1, 1, 1, 1}> {
+            n = LayerNormalization (x, one)  y = Mul (n, s) }
     """
     for normalized, scale in orders(node):
         maker = maker_of(normalized, "LayerNormalization", "RMSNormalization")
@@ -147,7 +165,11 @@ def scale_of_normalization(node: ir.Node, facts: Facts) -> Outcome:
 
 @rule("Add", exact=False, benefit=7)
 def bias_of_normalization(node: ir.Node, facts: Facts) -> Outcome:
-    """LayerNormalization(x, s) + b = LayerNormalization(x, s, b), where b has the dims of the scale."""
+    """LayerNormalization(x, s) + b = LayerNormalization(x, s, b), where b has the dims of the scale.
+
+    Example:
+        g (float[N, 4] x, float[4] s, float[4] b) => (float[N, 4] y) { n = LayerNormalization (x, s)  y = Add (n, b) }
+    """
     for normalized, bias in orders(node):
         maker = maker_of(normalized, "LayerNormalization")
         if maker is None or input_of(maker, 2) is not None:
@@ -166,6 +188,11 @@ def instance_normalization_of_reshape(node: ir.Node, facts: Facts) -> Outcome:
 
     Each channel has the same elements in either shape. That is how GroupNormalization with one channel in each group is
     exported.
+
+    Example:
+        g (float[N, 2, 3, 4] x) => (float[N, 2, 3, 4] y)
+            <int64[3] flat = {0, 2, -1}, int64[4] full = {-1, 2, 3, 4}, float[2] s = {1, 2}, float[2] b = {0, 1}> {
+            r = Reshape (x, flat)  n = InstanceNormalization (r, s, b)  y = Reshape (n, full) }
     """
     normalization = maker_of(input_of(node, 0), "InstanceNormalization")
     reshape = None if normalization is None else maker_of(input_of(normalization, 0), "Reshape")
@@ -178,6 +205,39 @@ def instance_normalization_of_reshape(node: ir.Node, facts: Facts) -> Outcome:
     if not is_private(inner) or not is_private(normalization.outputs[0]):
         return Reason("a value inside the pattern is read elsewhere")
     return _with(normalization, x, *normalization.inputs[1:])
+
+
+@rule("Reshape", exact=False, benefit=3, level=3, since=21)
+def group_normalization(node: ir.Node, facts: Facts) -> Outcome:
+    """Reshape(InstanceNormalization(Reshape(x), s, b)) = GroupNormalization(x, s', b'), where channels are grouped.
+
+    s' and b' have the number of its group for each channel. What scales the channels then goes into them by other
+    rules. Only at level 3: onnxruntime 1.32 has no kernel of it on the CPU. It writes it out, and takes twice as long.
+
+    Example:
+        g (float[N, 4, 6] x) => (float[N, 4, 6] y)
+            <int64[3] grouped = {0, 2, -1}, int64[3] full = {-1, 4, 6}, float[2] s = {1, 2}, float[2] b = {0, 1}> {
+            r = Reshape (x, grouped)  n = InstanceNormalization (r, s, b)  y = Reshape (n, full) }
+    """
+    normalization = maker_of(input_of(node, 0), "InstanceNormalization")
+    reshape = None if normalization is None else maker_of(input_of(normalization, 0), "Reshape")
+    if normalization is None or reshape is None:
+        return None
+    x, inner = input_of(reshape, 0), reshape.outputs[0]
+    before, between, after = facts.shape(x), facts.shape(inner), facts.shape(node.outputs[0])
+    epsilon = attribute_float(normalization, "epsilon", 1e-5)
+    if before is None or between is None or before != after or len(before) < 3 or before[0] != between[0]:
+        return Reason("the batch is not proven to stay where it is")
+    channels, groups = before[1], between[1]
+    if not isinstance(channels, int) or not isinstance(groups, int) or channels % groups or epsilon is None:
+        return Reason("its channels are not known, or not grouped")
+    if not is_private(inner) or not is_private(normalization.outputs[0]) or facts.of(x).dtype not in RUNTIME_TYPES:
+        return Reason("a value inside the pattern is read elsewhere, or the runtime lacks its type")
+    scale, bias = (weights(value, facts) for value in normalization.inputs[1:])
+    if scale is None or bias is None:
+        return Reason("its scale or its bias is not constant")
+    spread = [np.repeat(each.full(), channels // groups).astype(each.dtype.numpy()) for each in (scale, bias)]
+    return Replace(lambda op: op.GroupNormalization(x, *map(op.constant, spread), num_groups=groups, epsilon=epsilon))
 
 
 def _kept(maker: ir.Node, normalized: ir.Value) -> Reason | None:

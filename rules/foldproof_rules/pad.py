@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import onnx_ir as ir
@@ -23,7 +24,12 @@ from foldproof_rules._weights import (
 
 @rule("Conv", exact=False, benefit=5)
 def pad_into_conv(node: ir.Node, facts: Facts) -> Outcome:
-    """Conv(Pad(x, p), pads=q) = Conv(x, pads=p + q), where p pads spatial dims with zeros and crops nothing."""
+    """Conv(Pad(x, p), pads=q) = Conv(x, pads=p + q), where p pads spatial dims with zeros and crops nothing.
+
+    Example:
+        g (float[N, 1, W] x) => (float[N, 1, V] y) <int64[6] pads = {0, 0, 1, 0, 0, 2}, float[1, 1, 2] w = {1, 2}> {
+            p = Pad (x, pads)  y = Conv (p, w) }
+    """
     found = _padding(node, facts)
     if not isinstance(found, tuple):
         return found
@@ -32,15 +38,17 @@ def pad_into_conv(node: ir.Node, facts: Facts) -> Outcome:
     return own if isinstance(own, Reason) else _padded(node, x, _sum(own, begins, ends))
 
 
-@rule("AveragePool", exact=False, benefit=5)
+@rule("AveragePool", exact=False, benefit=5, since=7)
 def pad_into_average_pool(node: ir.Node, facts: Facts) -> Outcome:
     """AveragePool(Pad(x, p)) = AveragePool(x, pads=p, count_include_pad=1), where p pads with zeros, as for `Conv`.
 
     Pads that the pool leaves out of its count, and windows beyond the padded input (`ceil_mode`), stay as they are. The
-    runtime wants pads smaller than the kernel. Never a `MaxPool`: what it pads with is less than any number.
+    runtime wants pads smaller than the kernel. A `MaxPool` pads with other numbers.
+
+    Example:
+        g (float[N, 1, W] x) => (float[N, 1, V] y) <int64[6] pads = {0, 0, 1, 0, 0, 1}> {
+            p = Pad (x, pads)  y = AveragePool <kernel_shape = [3]> (p) }
     """
-    if facts.opset_version(node) < 7:
-        return None
     found = _padding(node, facts)
     if not isinstance(found, tuple):
         return found
@@ -58,8 +66,39 @@ def pad_into_average_pool(node: ir.Node, facts: Facts) -> Outcome:
     return _padded(node, x, pads, count_include_pad=1)
 
 
-def _padding(node: ir.Node, facts: Facts) -> tuple[ir.Value, tuple[int, ...], tuple[int, ...]] | Reason | None:
-    """Reads x and the spatial pads, at the begins and at the ends, of a Pad with zeros that a node reads."""
+@rule("MaxPool", exact=True, benefit=5, since=7)
+def pad_into_max_pool(node: ir.Node, facts: Facts) -> Outcome:
+    """MaxPool(Pad(x, p, -infinity)) = MaxPool(x, pads=p), where p pads spatial dims only and crops nothing.
+
+    What a MaxPool pads with is less than any number, so with any other value the Pad stays, 0 among them. So do
+    dilations, windows beyond the padded input (`ceil_mode`), and indices, which count the padded elements.
+
+    Example:
+        g (float[N, 1, W] x) => (float[N, 1, V] y) <int64[6] pads = {0, 0, 1, 0, 0, 1}, float lowest = {-inf}> {
+            p = Pad (x, pads, lowest)  y = MaxPool <kernel_shape = [3]> (p) }
+    """
+    found = _padding(node, facts, value=-math.inf)
+    if not isinstance(found, tuple):
+        return found
+    x, begins, ends = found
+    own, kernel = _own_pads(node, len(begins)), attribute_ints(node, "kernel_shape", ())
+    if isinstance(own, Reason):
+        return own
+    if len(node.outputs) > 1:
+        return Reason("its indices count the padded elements")
+    dilations = attribute_ints(node, "dilations", ())
+    if attribute_int(node, "ceil_mode", 0) != 0 or dilations is None or any(step != 1 for step in dilations):
+        return Reason("its windows may hold nothing but padding")
+    pads = _sum(own, begins, ends)
+    if kernel is None or any(pad >= size for pad, size in zip(pads, kernel * 2, strict=True)):
+        return Reason("the pads would be no smaller than the kernel")
+    return _padded(node, x, pads)
+
+
+def _padding(
+    node: ir.Node, facts: Facts, *, value: float = 0.0
+) -> tuple[ir.Value, tuple[int, ...], tuple[int, ...]] | Reason | None:
+    """Reads x and the spatial pads, at the begins and at the ends, of a Pad with one value that a node reads."""
     source = input_of(node, 0)
     pad = maker_of(source, "Pad")
     if pad is None or pad.inputs[0] is None:
@@ -70,12 +109,12 @@ def _padding(node: ir.Node, facts: Facts) -> tuple[ir.Value, tuple[int, ...], tu
         return Reason("it does not pad with a constant")
     rank, version = facts.of(pad.inputs[0]).rank, facts.opset_version(pad)
     if version < 11:
-        pads, value = attribute_ints(pad, "pads" if version > 1 else "paddings", ()), attribute_float(pad, "value", 0.0)
+        pads, used = attribute_ints(pad, "pads" if version > 1 else "paddings", ()), attribute_float(pad, "value", 0.0)
     else:
         given = input_of(pad, 2)
-        pads, value = facts.of(input_of(pad, 1)).ints, 0.0 if given is None else single(given, facts)
-    if value != 0:
-        return Reason("it is not known to pad with zeros")
+        pads, used = facts.of(input_of(pad, 1)).ints, 0.0 if given is None else single(given, facts)
+    if used != value:
+        return Reason("it is not known to pad with {}", value)
     axes = facts.of(input_of(pad, 3)).ints if input_of(pad, 3) is not None else tuple(range(rank or 0))
     if pads is None or rank is None or axes is None or len(pads) != 2 * len(axes):
         return Reason("its pads are not known")

@@ -22,7 +22,12 @@ from foldproof_rules.slicing import cuts_of
 
 @rule("Pad", exact=True, benefit=2, level=1)
 def pad_of_pad(node: ir.Node, facts: Facts) -> Outcome:
-    """Pad(Pad(x, p, v), q, v) = Pad(x, p + q, v), where both pad with one constant, and take nothing away."""
+    """Pad(Pad(x, p, v), q, v) = Pad(x, p + q, v), where both pad with one constant, and take nothing away.
+
+    Example:
+        g (float[N, M] x) => (float[A, B] y) <int64[4] p = {0, 1, 0, 2}, int64[4] q = {1, 0, 0, 1}> {
+            z = Pad (x, p)  y = Pad (z, q) }
+    """
     inner = maker_of(node.inputs[0], "Pad")
     if inner is None or has_reference(node):
         return None
@@ -43,7 +48,13 @@ def pad_of_pad(node: ir.Node, facts: Facts) -> Outcome:
 
 @rule("Slice", exact=True, benefit=2, level=1)
 def slice_of_pad(node: ir.Node, facts: Facts) -> Outcome:
-    """Slice(Pad(x, p), ...) = x, where it takes away what was put on, and nothing else."""
+    """Slice(Pad(x, p), ...) = x, where it takes away what was put on, and nothing else.
+
+    Example:
+        g (float[N, 3] x) => (float[N, 3] y)
+            <int64[4] pads = {0, 1, 0, 2}, int64[1] start = {1}, int64[1] end = {-2}, int64[1] axis = {1}> {
+            p = Pad (x, pads)  s = Slice (p, start, end, axis)  y = Neg (s) }
+    """
     inner = maker_of(node.inputs[0], "Pad")
     if inner is None:
         return None

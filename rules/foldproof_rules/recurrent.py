@@ -8,7 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from foldproof.facts import Facts
-from foldproof.rewriting import Outcome, Reason, Replace, rule
+from foldproof.rewriting import Cost, Outcome, Reason, Replace, rule
 from foldproof_rules._moves import attribute, has_reference, input_of, kept_attributes
 
 MAX_READ = 2**16
@@ -23,12 +23,17 @@ MOVING = frozenset(
 """Operators whose result holds nothing but elements of their first input; Concat those of all."""
 
 
-@rule("LSTM", "GRU", "RNN", exact=True)
+@rule("LSTM", "GRU", "RNN", exact=True, lowers=Cost.OPERANDS)
 def zero_initial_state(node: ir.Node, facts: Facts) -> Outcome:
     """LSTM(x, w, r, b, l, 0, 0, p) = LSTM(x, w, r, b, l, , , p): an initial state that is left out is 0.
 
     The shape of the state that was given has no effect: another than the specified one fails. Only 0.0 counts, not
     -0.0.
+
+    Example:
+        g (float[S, 1, 2] x) => (float[S, 1, 1, 1] y)
+            <float[1, 1, 2] w = {0.5, 0.25}, float[1, 1, 1] r = {0.5}, float[1, 1, 1] h = {0}> {
+            y = RNN <hidden_size = 1> (x, w, r, , , h) }
     """
     if has_reference(node):
         return None

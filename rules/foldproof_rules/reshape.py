@@ -8,7 +8,7 @@ import onnx_ir as ir
 
 from foldproof.facts import Dim, DimLike, Element, Facts
 from foldproof.facts.dim import at_least
-from foldproof.rewriting import Forward, Outcome, Reason, Replace, rule
+from foldproof.rewriting import Cost, Forward, Outcome, Reason, Replace, rule
 from foldproof_rules._moves import (
     MIN_RESHAPE,
     attribute,
@@ -26,12 +26,16 @@ SHAPES_ONLY = ("Reshape", "Flatten", "Squeeze", "Unsqueeze")
 """Operators that give the elements of their first input in the same order, under other dims."""
 
 
-@rule("Reshape", exact=True, level=1)
+@rule("Reshape", exact=True, level=1, lowers=Cost.EXPRESSION)
 def reshape_target(node: ir.Node, facts: Facts) -> Outcome:
     """Reshape(x, s) = Reshape(x, c), where each dim of the result is an integer, one that stays, or the only free one.
 
     c holds integers, 0 for a dim that is copied from x, and -1 for one free dim. -1 needs all others to be
     proven positive, unless s has it: by a dim that is 0 in some run, the runtime can't divide.
+
+    Example:
+        g (float[N, M, 4] x) => (float[N, K] y) <int64[1] rest = {-1}> {
+            n = Shape <end = 1> (x)  s = Concat <axis = 0> (n, rest)  y = Reshape (x, s) }
     """
     if len(node.inputs) != 2 or facts.of(node.inputs[1]).ints is not None or has_reference(node):
         return None
@@ -72,7 +76,7 @@ def _by_element(node: ir.Node, facts: Facts, before: Sequence[DimLike]) -> list[
     return target
 
 
-@rule(*SHAPES_ONLY, exact=True, benefit=3, level=1)
+@rule(*SHAPES_ONLY, exact=True, benefit=3, level=1, lowers=Cost.EXPRESSION)
 def one_reshape(node: ir.Node, facts: Facts) -> Outcome:
     """f(g(x)) = h(x), for f and g of Reshape, Flatten, Squeeze and Unsqueeze, where h is proven to give the same dims.
 
@@ -80,6 +84,10 @@ def one_reshape(node: ir.Node, facts: Facts) -> Outcome:
     Unsqueeze of two, a Squeeze of two, a Reshape with a constant target (a 0 of the outer target stands for a dim of
     g(x), so it is never taken over as it is), or the outer Reshape where it is proven not to look at the dims of g(x).
     g(x) stays where others read it: it moves nothing.
+
+    Example:
+        g (float[N, 3, 4] x) => (float[N, 2, 6] y) <int64[2] flat = {0, 12}, int64[3] two = {-1, 2, 6}> {
+            z = Reshape (x, flat)  y = Reshape (z, two) }
     """
     inner = maker_of(node.inputs[0], *SHAPES_ONLY)
     if inner is None or has_reference(node):

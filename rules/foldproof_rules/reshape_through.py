@@ -9,7 +9,7 @@ import onnx_ir as ir
 
 from foldproof.facts import Dim, DimLike, Facts
 from foldproof.facts.dim import Symbol, product
-from foldproof.rewriting import Outcome, Reason, Replace, rule
+from foldproof.rewriting import Cost, Outcome, Reason, Replace, rule
 from foldproof.rewriting.builder import Builder
 from foldproof_rules._moves import (
     MIN_RESHAPE,
@@ -23,7 +23,7 @@ from foldproof_rules._moves import (
     perm_of,
     reshape,
 )
-from foldproof_rules.layout import PLAIN, ROUNDED
+from foldproof_rules.layout import PLAIN, ROUNDED, has_scalar_parameters
 from foldproof_rules.reshape import SHAPES_ONLY
 from foldproof_rules.transpose import transposed
 
@@ -31,7 +31,10 @@ UNARY = (PLAIN | ROUNDED) - {
     *("Add", "Sub", "Mul", "Div", "And", "Or", "Xor", "Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual"),
     *("Where", "Concat", "Pow", "Sum", "Mean", "Max", "Min"),
 }
-"""Operators that compute each element of their first input by itself; all other inputs are scalars."""
+"""Operators that compute each element of their first input by itself, where all other inputs are scalars."""
+
+MAX_BETWEEN = 8
+"""A Reshape is not moved through more operators at once."""
 
 
 @rule(*SHAPES_ONLY, exact=True, benefit=2)
@@ -40,6 +43,10 @@ def transpose_between_reshapes(node: ir.Node, facts: Facts) -> Outcome:
 
     The dims of the inner result are products of dims of x that follow on each other, and the dims of the result are
     these same dims of x, group by group in the order of p. Of an empty tensor only the shape counts.
+
+    Example:
+        g (float[N, 2, 3, 4] x) => (float[4, 2, 3, N] y) <int64[3] a = {0, 6, 4}, int64[4] b = {4, 2, 3, -1}> {
+            r = Reshape (x, a)  t = Transpose <perm = [2, 1, 0]> (r)  y = Reshape (t, b) }
     """
     middle = maker_of(node.inputs[0], "Transpose")
     inner = None if middle is None else maker_of(middle.inputs[0], *SHAPES_ONLY)
@@ -108,32 +115,50 @@ def _groups(before: Sequence[DimLike], joined: Sequence[DimLike]) -> list[list[i
 def reshape_of_unary(node: ir.Node, facts: Facts) -> Outcome:
     """Reshape(f(Reshape(x, a)), b) = f(Reshape(x, c)), where f computes each element by itself.
 
-    Nothing else may read what lies between.
+    f may be several operators, such as QuantizeLinear and DequantizeLinear with one scale for all elements. Nothing
+    else may read what lies between.
+
+    Example:
+        g (float[N, 2, 3] x) => (float[N, 2, 3] y) <int64[2] a = {0, 6}, int64[3] b = {0, 2, 3}> {
+            r = Reshape (x, a)  f = Relu (r)  y = Reshape (f, b) }
     """
-    middle = maker_of(node.inputs[0], *UNARY)
-    inner = None if middle is None else maker_of(middle.inputs[0], *SHAPES_ONLY)
-    if middle is None or inner is None or has_reference(node):
+    middles: list[ir.Node] = []  # the last one first
+    reader = node
+    while (middle := maker_of(reader.inputs[0], *UNARY)) is not None and len(middles) < MAX_BETWEEN:
+        middles.append(middle)
+        if not is_private(reader.inputs[0], reader):
+            return Reason("a value between is read elsewhere")
+        reader = middle
+    inner = maker_of(reader.inputs[0], *SHAPES_ONLY)
+    if not middles or inner is None or has_reference(node):
         return None
-    if not is_private(node.inputs[0], node) or not is_private(middle.inputs[0], middle):
-        return Reason("a value between is read elsewhere")
+    if not is_private(reader.inputs[0], reader) or not all(has_scalar_parameters(each, facts) for each in middles):
+        return Reason("a value between is read elsewhere, or quantized with more than one scale")
     before, after = facts.shape(inner.inputs[0]), facts.shape(node.outputs[0])
     target = None if before is None or after is None else constant_target(before, after)
     if target is None or facts.opset_version(node) < MIN_RESHAPE:
         return Reason("no constant is proven to give the dims of both at once")
-    source, others = inner.inputs[0], middle.inputs[1:]
+    source = inner.inputs[0]
 
     def build(op: Builder) -> Any:
-        x = source if before == after else reshape(op, source, target)
-        return op.node(middle.op_type, x, *others, **dict[str, Any](middle.attributes))
+        x: Any = source if before == after else reshape(op, source, target)
+        for each in reversed(middles):
+            x = op.node(each.op_type, x, *each.inputs[1:], **dict[str, Any](each.attributes))
+        return x
 
     return Replace(build)
 
 
-@rule(*SHAPES_ONLY, exact=True)
+@rule(*SHAPES_ONLY, exact=True, lowers=Cost.EXPRESSION)
 def reshape_of_pad(node: ir.Node, facts: Facts) -> Outcome:
     """Unsqueeze(Pad(Reshape(x, a), p)) = Pad(Reshape(x, c), p'), where dims of 1 that are not padded come in or go.
 
     The Reshape meets its like there, so that one is left.
+
+    Example:
+        g (float[N, 3] x) => (float[N, 1, V, 1] y)
+            <int64[1] one = {1}, int64[6] pads = {0, 0, 1, 0, 0, 2}, int64[1] last = {3}> {
+            u = Unsqueeze (x, one)  p = Pad (u, pads)  y = Unsqueeze (p, last) }
     """
     pad = maker_of(node.inputs[0], "Pad")
     inner = None if pad is None else maker_of(pad.inputs[0], *SHAPES_ONLY)

@@ -9,7 +9,7 @@ import numpy as np
 import onnx_ir as ir
 
 from foldproof.facts import Facts
-from foldproof.rewriting import Outcome, Reason, Replace, rule
+from foldproof.rewriting import Cost, Outcome, Reason, Replace, rule
 from foldproof.rewriting.builder import Builder
 from foldproof_rules._patterns import end_of_pattern, maker_of, number_beside, orders
 from foldproof_rules._weights import (
@@ -32,12 +32,17 @@ MOVEMENT = frozenset({"Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten",
 _Build: TypeAlias = "Callable[[Builder], ir.Value]"
 
 
-@rule("Mul", "Div", exact=False, benefit=3)
+@rule("Mul", "Div", exact=False, benefit=3, lowers=Cost.EXPRESSION)
 def factor_into_weights(node: ir.Node, facts: Facts) -> Outcome:
     """Mul(f(x, w), c) = f(x, w * c), where c is one constant, w are constant weights, and f is linear in w.
 
     f is data movement (Reshape, Transpose, ...) of a MatMul, Gemm or Conv, or a MatMul of such. So the scale of
     attention scores goes into the projection of the queries.
+
+    Example:
+        g (float[N, 2, 3] x) => (float[N, 4, 2] y)
+            <float[3, 4] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, float c = {0.125}> {
+            p = MatMul (x, w)  t = Transpose <perm = [0, 2, 1]> (p)  y = Mul (t, c) }
     """
     outcome: Outcome = None
     for source, constant in list(orders(node))[: 1 if node.op_type == "Div" else 2]:
@@ -52,11 +57,15 @@ def factor_into_weights(node: ir.Node, facts: Facts) -> Outcome:
     return outcome
 
 
-@rule("Conv", "MatMul", "Gemm", exact=False, benefit=3)
+@rule("Conv", "MatMul", "Gemm", exact=False, benefit=3, lowers=Cost.EXPRESSION)
 def weights_of_factor(node: ir.Node, facts: Facts) -> Outcome:
     """Conv(f(x * c), w, b) = Conv(f(x), w * c, b), where c is one constant and f is data movement.
 
     MatMul and Gemm alike.
+
+    Example:
+        g (float[N, 3, 2] x) => (float[N, 2, 1] y) <float[3, 1] w = {1, 2, 3}, float c = {0.125}> {
+            s = Mul (x, c)  t = Transpose <perm = [0, 2, 1]> (s)  y = MatMul (t, w) }
     """
     weight, chain = input_of(node, 1), []
     value = input_of(node, 0)

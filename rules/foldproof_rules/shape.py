@@ -8,7 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from foldproof.facts import Facts, Kind, NodeView
-from foldproof.rewriting import Constant, Outcome, Reason, Replace, rule
+from foldproof.rewriting import Constant, Cost, Outcome, Reason, Replace, rule
 from foldproof_rules.size import RUNTIME_TYPES
 
 SHAPE_PRESERVING = frozenset(
@@ -27,7 +27,11 @@ SHAPE_PRESERVING = frozenset(
 
 @rule("Shape", exact=True, benefit=20, level=1)
 def static_shape(node: ir.Node, facts: Facts) -> Outcome:
-    """Shape(x, start, end) = [d, ...], where each dim that start and end select is proven."""
+    """Shape(x, start, end) = [d, ...], where each dim that start and end select is proven.
+
+    Example:
+        g (float[N, 3, 4] x) => (int64[2] y) { y = Shape <start = 1> (x) }
+    """
     dims = facts.of(node.outputs[0]).elements
     if dims is None:
         return Reason("the rank of its input is unknown")
@@ -36,11 +40,14 @@ def static_shape(node: ir.Node, facts: Facts) -> Outcome:
     return Constant(np.array(dims, np.int64))
 
 
-@rule("Shape", exact=True, benefit=5, level=1)
+@rule("Shape", exact=True, benefit=5, level=1, lowers=Cost.EXPRESSION)
 def shape_of_source(node: ir.Node, facts: Facts) -> Outcome:
     """Shape(f(x)) = Shape(x), where f(x) has the shape of x, back to the earliest such x.
 
     Nothing has to be computed then only to be measured. `Shape` is never moved onto a type that the runtime lacks.
+
+    Example:
+        g (float[N, M] x) => (int64[2] y) { z = Exp (x)  y = Shape (z) }
     """
     source = _earliest_alike(node.inputs[0], facts)
     if source is None or NodeView(node, facts).has_unknown_attribute():

@@ -6,7 +6,7 @@ import numpy as np
 import onnx_ir as ir
 
 from foldproof.facts import Facts, Kind
-from foldproof.rewriting import Constant, Outcome, Reason, Replace, rule
+from foldproof.rewriting import Constant, Cost, Outcome, Reason, Replace, rule
 
 MAX_INT64 = 2**63 - 1
 
@@ -75,6 +75,9 @@ def static_size(node: ir.Node, facts: Facts) -> Outcome:
 
     A product with an exact 0 is 0, whatever the other dims. A count that int64 can't hold is left as it is: no such
     tensor exists.
+
+    Example:
+        g (float[2, 3] x) => (int64 y) { y = Size (x) }
     """
     count = facts.element_count(node.inputs[0])
     if count is None:
@@ -86,11 +89,14 @@ def static_size(node: ir.Node, facts: Facts) -> Outcome:
     return Constant(np.int64(count))
 
 
-@rule("Size", exact=True, benefit=5, level=1)
+@rule("Size", exact=True, benefit=5, level=1, lowers=Cost.EXPRESSION)
 def size_of_source(node: ir.Node, facts: Facts) -> Outcome:
     """Size(f(x)) = Size(x), where f(x) has as many elements as x, back to the earliest such x.
 
     Nothing has to be computed then only to be counted. `Size` is never moved onto a type that the runtime lacks.
+
+    Example:
+        g (float[N, M] x) => (int64 y) { z = Transpose (x)  y = Size (z) }
     """
     current, source = node.inputs[0], None
     while current is not None:

@@ -7,7 +7,7 @@ from typing import Any
 import onnx_ir as ir
 
 from foldproof.facts import Facts
-from foldproof.rewriting import Forward, Outcome, Reason, Replace, rule
+from foldproof.rewriting import Cost, Forward, Outcome, Reason, Replace, rule
 from foldproof.rewriting.builder import Builder
 from foldproof_rules._moves import attribute, axes_in, has_reference, int64s
 from foldproof_rules.slicing import Cut, only_cut, sliced
@@ -17,7 +17,12 @@ from foldproof_rules.slicing import Cut, only_cut, sliced
 def slices_as_split(node: ir.Node, facts: Facts) -> Outcome:
     """Slice(x, a), Slice(x, b), ... = Split(x), where together the Slices of x cut an axis of known size into parts.
 
-    The first of the Slices becomes the Split, and the others read its outputs. One pass over x is left of several.
+    The Split takes the place of the first of the Slices, and the others go with it. One pass over x is left of several.
+
+    Example:
+        g (float[N, 4] x) => (float[N, 1] p, float[N, 3] q)
+            <int64[1] zero = {0}, int64[1] one = {1}, int64[1] four = {4}> {
+            a = Slice (x, zero, one, one)  b = Slice (x, one, four, one)  p = Neg (a)  q = Abs (b) }
     """
     cut, shape = only_cut(node, facts), facts.shape(node.inputs[0])
     source = node.inputs[0]
@@ -46,15 +51,16 @@ def slices_as_split(node: ir.Node, facts: Facts) -> Outcome:
     if not all(reader is node or facts.order.is_ready(node.outputs[0], reader) for reader in readers):
         return Reason("another Slice of the same value comes first")
     sizes, version, mine = [len(each) for each in parts], facts.opset_version(node), parts.index(part)
+    siblings = tuple(reader for reader in readers if reader is not node)
 
     def build(op: Builder) -> Any:
         if version < 13:
             outputs = op.node("Split", source, outputs=len(sizes), axis=cut.axis, split=sizes)
         else:
             outputs = op.node("Split", source, op.constant(int64s(sizes)), outputs=len(sizes), axis=cut.axis)
-        return outputs[mine]  # type: ignore[index]
+        return [outputs[mine], *outputs[:mine], *outputs[mine + 1 :]]  # type: ignore[index]
 
-    return Replace(build)
+    return Replace(build, gone_too=siblings)
 
 
 def _becomes_gather(node: ir.Node, taken: range) -> bool:
@@ -110,9 +116,13 @@ def split_parts(split: ir.Node, facts: Facts) -> tuple[int, list[range]] | None:
     return axes[0], ranges
 
 
-@rule("Split", exact=True)
+@rule("Split", exact=True, lowers=Cost.FORM)
 def split_for_one(node: ir.Node, facts: Facts) -> Outcome:
-    """Split(x).k = Slice(x), where the other outputs are not read, and no Slice of x could read them."""
+    """Split(x).k = Slice(x), where the other outputs are not read, and no Slice of x could read them.
+
+    Example:
+        g (float[N, 4] x) => (float[N, 2] y) { a, b = Split <axis = 1, num_outputs = 2> (x)  y = Neg (b) }
+    """
     used = [k for k, output in enumerate(node.outputs) if output.uses() or output.is_graph_output()]
     if len(used) != 1 or len(node.outputs) < 2:
         return None

@@ -10,7 +10,7 @@ import onnx_ir as ir
 
 from foldproof.facts import DimLike, Facts
 from foldproof.facts.dim import at_least
-from foldproof.rewriting import Forward, Outcome, Reason, Replace, rule
+from foldproof.rewriting import Cost, Forward, Outcome, Reason, Replace, rule
 from foldproof.rewriting.builder import Builder
 from foldproof_rules._moves import (
     INT64_MAX,
@@ -92,7 +92,13 @@ def slice_of_slice(node: ir.Node, facts: Facts) -> Outcome:
     """Slice(Slice(x, a), b) = Slice(x, c), for constant bounds, where the inner one is read by nothing else.
 
     On different axes c is both. On one axis, with the dim known: the indices that b takes of those that a takes. With
-    an unknown dim: where both count from the same end, or a starts at a known distance from the front.
+    an unknown dim: where both count from the same end, where a starts at a known distance from the front, or where both
+    take all of it backwards.
+
+    Example:
+        g (float[N, 6] x) => (float[M, 3] y)
+            <int64[1] zero = {0}, int64[1] one = {1}, int64[1] two = {2}, int64[1] five = {5}> {
+            z = Slice (x, two, five, one)  y = Slice (z, one, five, zero) }
     """
     inner = maker_of(node.inputs[0], "Slice")
     if inner is None:
@@ -125,6 +131,8 @@ def _composed(first: Cut, second: Cut, dim: DimLike | None) -> Cut | None:
         if taken is None or then is None:
             return None
         return _cut_of(first.axis, [taken[index] for index in then], dim)
+    if _is_reversal(first) and _is_reversal(second):
+        return Cut(first.axis, 0, INT64_MAX)
     if first.step < 1 or second.step < 1 or second.start < 0:
         return None
     if first.start < 0 and (first.step > 1 or dim is None or not at_least(dim, -first.start)):
@@ -134,6 +142,11 @@ def _composed(first: Cut, second: Cut, dim: DimLike | None) -> Cut | None:
         return None
     end = _composed_end(first, second)
     return None if end is None else Cut(first.axis, start, end, first.step * second.step)
+
+
+def _is_reversal(cut: Cut) -> bool:
+    """Whether a cut takes all of an axis backwards, whatever the dim is."""
+    return cut.step == -1 and (cut.start == -1 or cut.start >= TO_THE_END) and cut.end <= -TO_THE_END
 
 
 def _composed_end(first: Cut, second: Cut) -> int | None:
@@ -169,6 +182,10 @@ def squeeze_of_slice(node: ir.Node, facts: Facts) -> Outcome:
     """Squeeze(Slice(x, [i], [i+1], [a]), [a]) = Gather(x, i, a), where the Slice is read by nothing else.
 
     Both fail where x has no such element. Gather takes negative indices from opset 11 on.
+
+    Example:
+        g (float[N, 6] x) => (float[N] y) <int64[1] one = {1}, int64[1] two = {2}> {
+            z = Slice (x, one, two, one)  y = Squeeze (z, one) }
     """
     inner = maker_of(node.inputs[0], "Slice")
     if inner is None or not is_private(node.inputs[0], node):
@@ -185,9 +202,15 @@ def squeeze_of_slice(node: ir.Node, facts: Facts) -> Outcome:
     return Replace(lambda op: op.Gather(source, op.constant(int64s([cut.start])[0]), axis=cut.axis))
 
 
-@rule("Slice", exact=True, level=1)
+@rule("Slice", exact=True, level=1, lowers=Cost.EXPRESSION)
 def slice_of_concat(node: ir.Node, facts: Facts) -> Outcome:
-    """Slice(Concat(a, b, ...), [s], [e]) = Slice(a, [s'], [e']), where all that it takes is of one input."""
+    """Slice(Concat(a, b, ...), [s], [e]) = Slice(a, [s'], [e']), where all that it takes is of one input.
+
+    Example:
+        g (float[N, 2] x, float[N, 3] y) => (float[N, 2] z)
+            <int64[1] one = {1}, int64[1] three = {3}, int64[1] five = {5}> {
+            c = Concat <axis = 1> (x, y)  z = Slice (c, three, five, one) }
+    """
     inner = maker_of(node.inputs[0], "Concat")
     cut = only_cut(node, facts)
     if inner is None or cut is None:
@@ -211,11 +234,16 @@ def slice_of_concat(node: ir.Node, facts: Facts) -> Outcome:
     return Reason("what it takes is not proven to be of one input")
 
 
-@rule("Slice", exact=True, level=1)
+@rule("Slice", exact=True, level=1, lowers=Cost.EXPRESSION, since=15)
 def slice_of_shape(node: ir.Node, facts: Facts) -> Outcome:
-    """Slice(Shape(x), [s], [e]) = Shape(x, start=s, end=e), from opset 15 on."""
+    """Slice(Shape(x), [s], [e]) = Shape(x, start=s, end=e), from opset 15 on.
+
+    Example:
+        g (float[N, 3, M] x) => (int64[2] y) <int64[1] one = {1}, int64[1] three = {3}> {
+            s = Shape (x)  y = Slice (s, one, three) }
+    """
     inner, cut = maker_of(node.inputs[0], "Shape"), only_cut(node, facts)
-    if inner is None or cut is None or facts.opset_version(node) < 15:
+    if inner is None or cut is None:
         return None
     measured = measured_axes(inner, facts)
     taken = None if measured is None else cut.indices(len(measured))

@@ -18,6 +18,10 @@ def softmax(node: ir.Node, facts: Facts) -> Outcome:
     """Div(Exp(x), ReduceSum(Exp(x), axis)) = Softmax(x, axis).
 
     Softmax(x - ReduceMax(x, axis)) is Softmax(x): the same factor is above and below.
+
+    Example:
+        g (float[N, 4] x) => (float[N, 4] y) <int64[1] axis = {1}> {
+            m = ReduceMax (x, axis)  d = Sub (x, m)  e = Exp (d)  s = ReduceSum (e, axis)  y = Div (e, s) }
     """
     exp, total = maker_of(node.inputs[0], "Exp"), private_maker(node.inputs[1], "ReduceSum")
     if exp is None or total is None or total.inputs[0] is not node.inputs[0] or exp.inputs[0] is None:
@@ -60,6 +64,9 @@ def log_softmax(node: ir.Node, facts: Facts) -> Outcome:
     """Log(Softmax(x)) = LogSoftmax(x), over the same axes.
 
     Where Softmax underflows to 0, LogSoftmax is not -infinity, but right.
+
+    Example:
+        g (float[N, 4] x) => (float[N, 4] y) { s = Softmax (x)  y = Log (s) }
     """
     maker = maker_of(node.inputs[0], "Softmax")
     if maker is None:

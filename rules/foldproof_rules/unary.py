@@ -7,13 +7,17 @@ from typing import Any
 import onnx_ir as ir
 
 from foldproof.facts import Facts
-from foldproof.rewriting import Forward, Outcome, expression_rule, rule
+from foldproof.rewriting import Cost, Forward, Outcome, expression_rule, rule
 from foldproof_rules._operands import FLOATS, INTEGERS, UNSIGNED, maker_of
 
 
 @expression_rule(exact=True, shared=True)
 class NegOfNeg:
-    """-(-x) = x."""
+    """-(-x) = x.
+
+    Example:
+        g (float[N] x) => (float[N] y) { n = Neg (x)  m = Neg (n)  y = Exp (m) }
+    """
 
     def pattern(op: Any, x: Any) -> Any:
         return op.Neg(op.Neg(x))
@@ -24,7 +28,11 @@ class NegOfNeg:
 
 @expression_rule(exact=True, shared=True)
 class NotOfNot:
-    """Not(Not(x)) = x."""
+    """Not(Not(x)) = x.
+
+    Example:
+        g (bool[N] x, bool[N] y) => (bool[N] z) { n = Not (x)  m = Not (n)  z = And (m, y) }
+    """
 
     def pattern(op: Any, x: Any) -> Any:
         return op.Not(op.Not(x))
@@ -35,7 +43,11 @@ class NotOfNot:
 
 @expression_rule(exact=True, shared=True)
 class BitwiseNotOfBitwiseNot:
-    """Inverting all bits twice gives them back."""
+    """Inverting all bits twice gives them back.
+
+    Example:
+        g (int32[N] x) => (int32[N] y) { n = BitwiseNot (x)  m = BitwiseNot (n)  y = Abs (m) }
+    """
 
     def pattern(op: Any, x: Any) -> Any:
         return op.BitwiseNot(op.BitwiseNot(x))
@@ -49,6 +61,9 @@ class ReciprocalOfReciprocal:
     """1 / (1 / x) = x.
 
     In floats the division rounds, and where 1 / x overflows the left side is 0.
+
+    Example:
+        g (float[N] x) => (float[N] y) { r = Reciprocal (x)  s = Reciprocal (r)  y = Neg (s) }
     """
 
     def pattern(op: Any, x: Any) -> Any:
@@ -58,11 +73,14 @@ class ReciprocalOfReciprocal:
         return x
 
 
-@expression_rule(exact=True, shared=True)
+@expression_rule(exact=True, shared=True, lowers=Cost.EXPRESSION)
 class AbsOfNeg:
     """|-x| = |x|.
 
     Also of the least integer, whose negative and absolute value it is itself.
+
+    Example:
+        g (int32[N] x) => (int32[N] y) { n = Neg (x)  y = Abs (n) }
     """
 
     def pattern(op: Any, x: Any) -> Any:
@@ -72,11 +90,14 @@ class AbsOfNeg:
         return op.Abs(x)
 
 
-@expression_rule(exact=True, shared=True)
+@expression_rule(exact=True, shared=True, lowers=Cost.EXPRESSION)
 class SubOfNeg:
     """x - (-y) = x + y.
 
     IEEE 754 defines the difference as the sum with the negative, and integers wrap around.
+
+    Example:
+        g (float[N] x, float[N] y) => (float[N] z) { n = Neg (y)  z = Sub (x, n) }
     """
 
     def pattern(op: Any, x: Any, y: Any) -> Any:
@@ -86,11 +107,14 @@ class SubOfNeg:
         return op.Add(x, y)
 
 
-@expression_rule(exact=True, shared=True)
+@expression_rule(exact=True, shared=True, lowers=Cost.EXPRESSION)
 class AddOfNeg:
     """x + (-y) = x - y.
 
     IEEE 754 defines the difference as the sum with the negative, and integers wrap around.
+
+    Example:
+        g (float[N] x, float[N] y) => (float[N] z) { n = Neg (y)  z = Add (n, x) }
     """
 
     def pattern(op: Any, x: Any, y: Any) -> Any:
@@ -113,6 +137,9 @@ def repeated(node: ir.Node, facts: Facts) -> Outcome:
 
     The absolute value of the least integer is negative, so Relu(Abs(x)) is for floats. Of half floats onnxruntime takes
     NaN for 0 in Sign.
+
+    Example:
+        g (float[N] x) => (float[N] y) { f = Floor (x)  r = Round (f)  y = Neg (r) }
     """
     source = node.inputs[0]
     inner = maker_of(source, node.op_type, *_WHOLE, *_NOT_NEGATIVE, "Cast")

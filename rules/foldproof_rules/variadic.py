@@ -15,6 +15,9 @@ def nested_maximum(node: ir.Node, facts: Facts) -> Outcome:
 
     Where the inner one comes first the operands are compared in the order in which they were: which zero is the larger
     one, and which NaN is kept, is decided as before. Before version 8 all operands have the shape of the result.
+
+    Example:
+        g (float[N] x, float[N] y, float[N] z) => (float[N] m) { a = Max (x, y)  m = Max (a, z) }
     """
     inner = maker_of(node.inputs[0], node.op_type)
     if inner is None or len(node.inputs) < 2:

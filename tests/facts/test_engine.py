@@ -121,6 +121,20 @@ def test_facts_never_get_weaker() -> None:
     assert facts.of(values["y"]).shape == (4,)
 
 
+def test_what_is_learnt_of_an_output_of_a_body_reaches_the_node_that_holds_it() -> None:
+    facts, values = facts_of(
+        """g (bool c, int64 k) => (int64 z) {
+            y = If (c) <then_branch = t () => (int64 a) { a = Identity (k) },
+                        else_branch = e () => (int64 b) { b = Constant <value_int = 1> () }>
+            z = Neg (y)
+        }"""
+    )
+    assert facts.of(values["z"]).ints is None
+    facts.learn(values["a"], tensor_fact(ir.DataType.INT64, (), [1]))
+    facts.spread(values["a"])
+    assert facts.of(values["z"]).elements == (-1,)
+
+
 def test_agree_keeps_what_both_say_and_meet_all_that_either_says() -> None:
     a = tensor_fact(ir.DataType.INT64, (2,), [1, 2])
     b = tensor_fact(ir.DataType.INT64, (2,), [1, 3])
@@ -129,6 +143,15 @@ def test_agree_keeps_what_both_say_and_meet_all_that_either_says() -> None:
     assert meet(tensor_fact(None, (Dim.symbol("N"),)), tensor_fact(ir.DataType.FLOAT, (2,))) == tensor_fact(
         ir.DataType.FLOAT, (2,)
     )
+
+
+def test_meet_keeps_the_dim_that_tells_more() -> None:
+    contract, inner = Dim.symbol("N"), Dim.symbol("y:0", 7)
+    newer = Dim.symbol("y:0", 8)
+    pairs = ((contract * 4, inner), (contract, contract * 2 - 1), (inner, contract * inner), (inner, newer))
+    for better, worse in pairs:
+        for a, b in ((better, worse), (worse, better)):
+            assert meet(tensor_fact(None, (a,)), tensor_fact(None, (b,))).shape == (better,)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import onnx_ir as ir
 from onnx import helper, numpy_helper
 
 from foldproof import model_file
+from foldproof.engines import Worker
 from foldproof.facts import Facts
 from foldproof.folding import Budget, Folder
 from foldproof.rewriting import Rewriter
@@ -51,6 +52,7 @@ def fold(
     limit: int | None = None,
     keep_node: Sequence[str] = (),
     quantized: bool = False,
+    worker: Worker | None = None,
 ) -> Folded:
     """Folds a copy of a model, takes away what nothing reads any more, and checks that the result is valid.
 
@@ -60,6 +62,7 @@ def fold(
         limit: The bytes by which it may grow; None for the default.
         keep_node: Names of nodes that stay.
         quantized: Whether quantized weights are folded.
+        worker: The process that onnxruntime runs in; one of its own unless given.
     """
     source = model_file.from_proto(proto)
     model = source.model
@@ -67,7 +70,7 @@ def fold(
     overridable = frozenset(str(value.name) for value in model.graph.inputs if value.is_initializer() and not is_old)
     facts = Facts(model, overridable)
     budget = None if limit is None else Budget(limit)
-    folder = Folder(model, facts, budget, keep_node=keep_node, fold_quantized_weights=quantized)
+    folder = Folder(model, facts, budget, keep_node=keep_node, fold_quantized_weights=quantized, worker=worker)
     rewriter = Rewriter(
         model,
         facts,

@@ -103,14 +103,40 @@ def many_expands(count: int) -> onnx.ModelProto:
 
 
 def test_what_fits_together_folds() -> None:
-    assert fold(many_expands(5), limit=20_000).operators == ["Mul"] * 5
+    """All but the eighth that is for small results."""
+    assert fold(many_expands(5), limit=23_000).operators == ["Mul"] * 5
 
 
 def test_of_what_does_not_fit_together_none_folds() -> None:
     """Else a second run, with a budget of its own, would fold more."""
     proto = many_expands(5)
-    result = fold(proto, limit=19_000)
+    result = fold(proto, limit=22_000)
     assert result.operators == proto_operators(proto)
+
+
+def small_and_large(large: int) -> onnx.ModelProto:
+    """Eight Expands to 500 bytes each, and some to 40,000 bytes."""
+    nodes, names = [], ["x", *(f"y{i}" for i in range(7 + large)), "y"]
+    for i in range(8 + large):
+        nodes.append(NODE("Expand", [f"k{i}", "s" if i < 8 else "t"], [f"e{i}"]))
+        nodes.append(NODE("Mul", [names[i], f"e{i}"], [names[i + 1]]))
+    weights = {f"k{i}": np.array(i + 2, np.float32) for i in range(8 + large)}
+    return with_weights(nodes, [80, 125], "y", s=np.array([125]), t=np.array([80, 125]), **weights)
+
+
+def test_small_results_fold_where_large_ones_do_not_fit_together() -> None:
+    proto = small_and_large(2)
+    result = fold(proto)
+    assert result.operators.count("Expand") == 2
+    assert 4_000 - 8 * 8 <= grown(result, proto) <= 64 << 10
+    assert len(fold(result.proto).rewriter.ledger) == 0  # a second run has a budget of its own
+
+
+def test_small_and_large_results_together_stay_within_the_budget() -> None:
+    proto = small_and_large(1)
+    result = fold(proto)
+    assert "Expand" not in result.operators
+    assert grown(result, proto) <= 64 << 10
 
 
 def proto_operators(proto: onnx.ModelProto) -> list[str]:

@@ -107,6 +107,44 @@ def test_integers_wrap_in_their_own_width(name: str) -> None:
     assert result.tolist() == (largest + largest).tolist()
 
 
+@pytest.mark.parametrize("name", ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"])
+def test_a_cast_between_integers_keeps_the_low_bits(name: str) -> None:
+    x = np.array([0, -1, 2**7, 2**15 + 3, 2**31 + 5, -(2**40) - 7] * 50, np.int64)
+    target = helper.np_dtype_to_tensor_dtype(np.dtype(name))
+    found = folded([NODE("Cast", ["x"], ["y"], to=target)], target, x=x)
+    assert found.dtype == np.dtype(name)
+    assert found.tolist() == x.astype(name).tolist()
+
+
+@pytest.mark.parametrize("name", ["int8", "int32", "int64"])
+def test_the_least_integer_has_no_opposite(name: str) -> None:
+    dtype = np.dtype(name)
+    least = np.full(300, np.iinfo(dtype).min, dtype)
+    least[0] = 5
+    code = helper.np_dtype_to_tensor_dtype(dtype)
+    assert folded([NODE("Neg", ["x"], ["y"])], code, x=least).tolist() == (-least).tolist()
+    assert folded([NODE("Abs", ["x"], ["y"])], code, x=least).tolist() == np.abs(least).tolist()
+
+
+NANS = np.array([0x7FC00000, 0xFFC00000, 0x7F800001, 0x7FC12345, 0x3F800000], np.uint32).view(np.float32)
+
+
+@pytest.mark.parametrize("saturate", [0, 1])
+def test_nan_has_the_bits_of_the_runtime(saturate: int) -> None:
+    """ml_dtypes, and with it the ONNX reference, makes 0x7e and 0xfe of these."""
+    node = NODE("Cast", ["x"], ["y"], to=TensorProto.FLOAT8E5M2, saturate=saturate)
+    found = folded([node], TensorProto.FLOAT8E5M2, x=np.tile(NANS, 60))
+    assert found.view(np.uint8)[:5].tolist() == [0x7F, 0xFF, 0x7F, 0x7F, 0x3C]
+
+
+@pytest.mark.parametrize("name", ["BFLOAT16", "FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2FNUZ"])
+def test_nan_of_a_type_that_numpy_takes_for_no_float_stays(name: str) -> None:
+    target = TensorProto.DataType.Value(name)
+    result = fold(constant_model([NODE("Cast", ["x"], ["y"], to=target)], "y", target, x=NANS))
+    assert result.operators == ["Cast"]
+    assert "it holds NaN" in result.reasons
+
+
 def test_strings_fold() -> None:
     x = np.array([["a", "é"], ["", "日本"]], object)
     found = folded([NODE("StringConcat", ["x", "x"], ["y"])], TensorProto.STRING, rank=2, x=x)

@@ -7,7 +7,6 @@ are known (shape arithmetic, constants), on zeros where they are not. What numpy
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -17,8 +16,8 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-Array = np.ndarray[Any, Any]
-Shape = tuple[int, ...]
+from tests.fuzzing.values import Array, Shape, Value
+
 Binding = dict[str, int]
 
 MAX_ELEMENTS = 3000
@@ -29,57 +28,6 @@ MAX_KNOWN = 64
 
 class InadmissibleError(Exception):
     """An operator that can't be put here. The step that wanted it ends there, and leaves what it has put in."""
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Value:
-    """A value of a graph.
-
-    Attributes:
-        name: Its name.
-        dtype: Its type.
-        shapes: Its shape at each binding.
-        known: Its elements at each binding, where the dims alone decide on them.
-        is_random: Whether some random operator has a part in it.
-    """
-
-    name: str
-    dtype: np.dtype[Any]
-    shapes: tuple[Shape, ...]
-    known: tuple[Array, ...] | None = None
-    is_random: bool = False
-
-    @property
-    def rank(self) -> int:
-        return len(self.shapes[0])
-
-    @property
-    def is_float(self) -> bool:
-        return self.dtype.kind == "f"
-
-    @property
-    def dims(self) -> list[tuple[int, ...]]:
-        """Each dim, at all bindings."""
-        return list(zip(*self.shapes, strict=True)) if self.rank else []
-
-    @property
-    def is_ever_empty(self) -> bool:
-        return any(0 in shape for shape in self.shapes)
-
-    def static(self, axis: int) -> int | None:
-        """A dim that is the same at all bindings."""
-        dim = self.dims[axis]
-        return dim[0] if len(set(dim)) == 1 else None
-
-    @property
-    def static_shape(self) -> Shape | None:
-        return self.shapes[0] if len(set(self.shapes)) == 1 else None
-
-    def at(self, index: int) -> Array:
-        """Its elements at a binding, zeros where they are not known."""
-        if self.known is not None:
-            return self.known[index]
-        return np.broadcast_to(np.zeros((), self.dtype), self.shapes[index])
 
 
 Function = Callable[..., Any]
@@ -93,18 +41,29 @@ class Graph:
         opset: The version of `ai.onnx`.
         bindings: Where shapes are computed.
         outer: The graph around it, whose values a body may read.
+        caller: The graph that calls it, if it is a function. It has no initializers.
 
     Attributes:
+        functions: The functions of the model, in its main graph.
         inputs: Its inputs.
         defaults: Initializers that are inputs too.
         values: What its nodes may read of its own, the newest last.
     """
 
-    def __init__(self, rng: random.Random, opset: int, bindings: Sequence[Binding], outer: Graph | None = None) -> None:
+    def __init__(
+        self,
+        rng: random.Random,
+        opset: int,
+        bindings: Sequence[Binding],
+        outer: Graph | None = None,
+        caller: Graph | None = None,
+    ) -> None:
         self.rng = rng
         self.opset = opset
         self.bindings = bindings
         self.outer = outer
+        self.caller = caller
+        self.functions: list[onnx.FunctionProto] = []
         self.inputs: list[Value] = []
         self.input_infos: list[onnx.ValueInfoProto] = []
         self.defaults: list[Value] = []
@@ -112,11 +71,19 @@ class Graph:
         self.nodes: list[onnx.NodeProto] = []
         self.initializers: list[onnx.TensorProto] = []
         self._constants: dict[tuple[object, ...], Value] = {}
-        self._counter: Iterator[int] = itertools.count() if outer is None else outer._counter
+        around = outer or caller
+        self._counter: Iterator[int] = itertools.count() if around is None else around._counter
 
     @property
     def depth(self) -> int:
-        return 0 if self.outer is None else self.outer.depth + 1
+        around = self.outer or self.caller
+        return 0 if around is None else around.depth + 1
+
+    @property
+    def main(self) -> Graph:
+        """The main graph of the model."""
+        around = self.outer or self.caller
+        return self if around is None else around.main
 
     def chance(self, probability: float) -> bool:
         return self.rng.random() < probability
@@ -140,7 +107,8 @@ class Graph:
         """Adds an input of a body. Its declaration says nothing of its dims."""
         value = Value(self.fresh("x"), np.dtype(dtype), shapes, known)
         self.inputs.append(value)
-        self.input_infos.append(declared(value, None if self.chance(0.5) else [None] * value.rank))
+        # Of a number, such as that of the iteration, onnxruntime must know that it is one.
+        self.input_infos.append(declared(value, None if value.rank and self.chance(0.5) else [None] * value.rank))
         self.values.append(value)
         return value
 
@@ -173,7 +141,11 @@ class Graph:
             home = self
             while home.outer is not None and self.chance(0.5):
                 home = home.outer
-            home.initializers.append(numpy_helper.from_array(array, value.name))
+            tensor = numpy_helper.from_array(array, value.name)
+            if home.caller is None:
+                home.initializers.append(tensor)
+            else:
+                home.nodes.append(helper.make_node("Constant", [], [value.name], value=tensor))
         else:
             attribute: dict[str, Any] = {"value": numpy_helper.from_array(array)}
             if self.opset >= 12 and array.dtype == np.int64 and array.ndim < 2 and self.chance(0.5):
@@ -243,7 +215,7 @@ class Graph:
             operands = [None if value is None else value.at(index) for value in inputs]
             try:
                 with np.errstate(all="ignore"):
-                    result = np.broadcast(*operands) if f is None else f(*operands)
+                    result = np.broadcast(*map(np.asarray, operands)) if f is None else f(*operands)
             except (ValueError, IndexError, ZeroDivisionError, OverflowError) as error:
                 raise InadmissibleError(str(error)) from error
             arrays.append(result if isinstance(result, tuple) else (result,))
@@ -287,6 +259,10 @@ class Graph:
     def body(self) -> Graph:
         """An empty graph within this one."""
         return Graph(self.rng, self.opset, self.bindings, self)
+
+    def function(self) -> Graph:
+        """The empty graph of a function that this one calls."""
+        return Graph(self.rng, self.opset, self.bindings, caller=self)
 
     def to_proto(self, outputs: Sequence[onnx.ValueInfoProto]) -> onnx.GraphProto:
         """The graph as ONNX stores it."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from tests.fuzzing.graph import Array, Graph, InadmissibleError, Value
+from tests.fuzzing.graph import Graph, InadmissibleError
+from tests.fuzzing.values import Array, Value
 
 INT64_MAX = 2**63 - 1
 
@@ -25,13 +27,13 @@ def truncated(a: Array, b: Array) -> Array:
     return np.trunc(a / b) if a.dtype.kind == "f" else np.sign(a) * np.sign(b) * (np.abs(a) // np.abs(b))
 
 
-ELEMENTWISE = {
+ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "Add": np.add,
     "Sub": np.subtract,
     "Mul": np.multiply,
     "Div": truncated,
-    "Max": np.maximum,
-    "Min": np.minimum,
+    "Max": lambda *arrays: functools.reduce(np.maximum, arrays),
+    "Min": lambda *arrays: functools.reduce(np.minimum, arrays),
     "Neg": np.negative,
     "Abs": np.abs,
     "Equal": np.equal,
@@ -86,10 +88,10 @@ def reshape(g: Graph, x: Value, target: Value | Sequence[int], allowzero: int | 
 
     def f(a: Array, dims: Array) -> Array:
         if not allowzero:
-            dims = [a.shape[k] if dim == 0 else dim for k, dim in enumerate(dims)]
+            dims = np.array([a.shape[k] if dim == 0 else dim for k, dim in enumerate(dims)], np.int64)
         if math.prod(dims) == 0 and -1 in dims:
             raise InadmissibleError
-        return a.reshape([int(dim) for dim in dims])
+        return a.reshape(dims.tolist())
 
     _need_known(wanted)
     return g.op("Reshape", x, wanted, f=f, allowzero=allowzero if g.opset >= 14 else None)
@@ -130,7 +132,7 @@ def flatten(g: Graph, x: Value, axis: int) -> Value:
 
 
 def transpose(g: Graph, x: Value, perm: Sequence[int] | None) -> Value:
-    return g.op("Transpose", x, f=lambda a: a.transpose(perm), perm=None if perm is None else list(perm))
+    return g.op("Transpose", x, f=lambda a: a.transpose(perm), perm=list(perm) if perm else None)
 
 
 def slices(g: Graph, x: Value, bounds: Sequence[tuple[int, int, int, int]]) -> Value:
@@ -288,7 +290,7 @@ def gemm(g: Graph, x: Value, y: Value, bias: Value | None, **attributes: Any) ->
     def f(a: Array, b: Array, c: Array | None = None) -> Array:
         a = a.T if attributes.get("transA") else a
         b = b.T if attributes.get("transB") else b
-        product = np.matmul(a, b)
+        product: Array = np.matmul(a, b)
         if c is not None and np.broadcast_shapes(product.shape, c.shape) != product.shape:
             raise InadmissibleError
         return product

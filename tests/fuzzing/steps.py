@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
-from tests.fuzzing.graph import Graph, Value
+from tests.fuzzing.graph import Graph
+from tests.fuzzing.values import Value
 
 
 @dataclasses.dataclass(frozen=True)

@@ -137,3 +137,23 @@ def test_gelu_is_written_as_the_runtime_recognizes_it(nodes: str) -> None:
 @pytest.mark.parametrize("nodes", [f"{ERF[0]} {HALVES[0]}", f"{ERF[0]} {HALVES[1]}", f"{TANH[0]} {HALVES[2]}"])
 def test_gelu_that_the_runtime_recognizes_stays(nodes: str) -> None:
     stays(graph(nodes), "gelu_written_out", weights=numbers(), opset=17)
+
+
+@pytest.mark.parametrize("nodes", ["s = Sigmoid(x) y = Mul(s, x)", "m = Mul(x, a) s = Sigmoid(m) y = Mul(x, s)"])
+def test_a_value_times_its_sigmoid_is_a_swish(nodes: str) -> None:
+    body = f"g (float[N,8] x) => (float[N,8] y) {{ {nodes} }}"
+    becomes(body, {"Swish": 1}, "swish", weights={"a": np.float32(1.5)}, opset=24)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "opset"),
+    [
+        ("s = Sigmoid(x) y = Mul(s, x)", 23),
+        ("s = Sigmoid(x) m = Mul(s, x) y = Add(m, s)", 24),
+        ("n = Neg(x) s = Sigmoid(n) y = Mul(s, x)", 24),
+        ("m = Mul(x, b) s = Sigmoid(m) y = Mul(x, s)", 24),
+    ],
+)
+def test_other_products_with_a_sigmoid_are_no_swish(nodes: str, opset: int) -> None:
+    weights = {"b": np.arange(8, dtype=np.float32)}
+    stays(f"g (float[N,8] x) => (float[N,8] y) {{ {nodes} }}", "swish", weights=weights, opset=opset)

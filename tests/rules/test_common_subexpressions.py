@@ -4,6 +4,7 @@ import numpy as np
 import onnx
 import pytest
 
+import foldproof
 from tests.helpers import initializers, operators, parse, rewrite
 
 RULES = ("same_computation", "same_initializer", "dead_node", "unused_initializer")
@@ -101,3 +102,26 @@ def test_equal_initializers_are_stored_once() -> None:
 def test_initializers_that_differ_in_a_bit_or_a_dim_are_both_kept(a: np.ndarray, b: np.ndarray) -> None:
     model, _ = rewrite(with_weights(a, b), "same_initializer")
     assert len(initializers(model)) == 2
+
+
+@pytest.mark.parametrize(
+    ("nodes", "outputs"),
+    [
+        (
+            """c = Constant <value = bool {1}> ()
+               b = Loop (n, c, a) <body = body (int64 i, bool g, float[?] s) => (bool go, float[?] t)
+                   { go = Identity (g) t = Neg (s) }>""",
+            "b",
+        ),
+        ("c = Constant <value = bool {1}> () d = Constant <value = bool {1}> () b = Neg (a)", "b, c, d"),
+    ],
+)
+def test_a_constant_that_a_graph_gives_stays_where_a_function_holds_another(nodes: str, outputs: str) -> None:
+    function = f'<domain: "f", opset_import: ["": 18]> f (a, n) => ({outputs}) {{ {nodes} }}'
+    results = outputs.replace("b", "y")
+    model = parse(
+        f"g (float[2] x, int64 k) => (float[2] y) {{ {results} = f.f (x, k) }}", imports='"f": 1', functions=function
+    )
+    optimized = foldproof.optimize(model, verify=False)
+    assert optimized.functions[0].output == model.functions[0].output
+    assert foldproof.optimize(optimized, verify=False) == optimized

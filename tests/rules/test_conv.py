@@ -160,9 +160,37 @@ def test_filled_weights_stay_filled() -> None:
     assert max(np.prod(each.dims) for each in model.graph.initializer) <= 16
 
 
+def test_filled_weights_with_a_factor_for_each_channel_are_expanded() -> None:
+    weights = {
+        "s": tensor(16),
+        "b": tensor(16, seed=1),
+        "m": tensor(16, seed=2),
+        "v": positive(16),
+        "p": tensor(16, 1, 1),
+    }
+    body = graph(FILLED + "c = Conv(x, w) d = BatchNormalization(c, s, b, m, v) y = Mul(d, p)")
+    model = becomes(body, {"Expand": 1, "Conv": 1}, "affine_into_conv", weights=weights, sizes=(0, 1, 2), opset=12)
+    assert max(np.prod(each.dims) for each in model.graph.initializer) <= 16
+
+
+def test_a_factor_before_filled_weights_expands_them() -> None:
+    body = graph(FILLED + "d = Mul(x, p) y = Conv(d, w)")
+    weights = {"p": tensor(3, 1, 1)}
+    model = becomes(body, {"Expand": 1, "Conv": 1}, "conv_of_affine", weights=weights, sizes=(0, 1, 2), opset=12)
+    assert max(np.prod(each.dims) for each in model.graph.initializer) <= 4
+
+
+def test_filled_weights_that_others_read_stay_there() -> None:
+    body = graph(FILLED + "c = Conv(x, w) d = Mul(c, p) e = Conv(x, w) y = Sub(d, e)")
+    weights = {"p": tensor(16, 1, 1)}
+    left = {"ConstantOfShape": 1, "Expand": 1, "Conv": 2, "Sub": 1}
+    becomes(body, left, "affine_into_conv", weights=weights, sizes=(0, 1, 2))
+
+
 def test_filled_weights_that_would_have_to_be_stored_stay() -> None:
-    reasons = stays(graph(FILLED + "c = Conv(x, w) y = Mul(c, p)"), "affine_into_conv", weights={"p": tensor(16, 1, 1)})
-    assert "the new weights are no longer one number, and the file would grow" in reasons
+    body = graph(FILLED.replace("16, 3", "96, 1") + "c = Mul(x, p) y = Conv <group = 3> (c, w)")
+    reasons = stays(body, "conv_of_affine", weights={"p": tensor(3, 1, 1)})
+    assert "the new weights are no longer made of few numbers, and the file would grow" in reasons
 
 
 # Before a convolution ----------------------------------------------------------------------------------------------

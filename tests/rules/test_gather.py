@@ -191,3 +191,32 @@ def test_gathering_by_more_numbers_stays(node: str) -> None:
             j = {node} p = GatherND {batched} (x, j) y = ReduceSum <keepdims = 0> (p) }}""",
         "gather_nd_of_rows",
     )
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "step", "taken"),
+    [(1, 3, 1, [0, 2]), (-2, 9223372036854775807, 1, [2, 4]), (3, -9223372036854775807, -2, [4, 0]), (0, 1, 1, [5])],
+)
+def test_a_slice_of_gathered_rows_gathers_fewer(start: int, end: int, step: int, taken: list[int]) -> None:
+    text = f"""g (float[N,6] x) => (float[A,B] y) <int64[4] i = {{5, 0, 2, 4}}, int64[1] a = {{1}}, int64[1] s = {{{start}}},
+        int64[1] e = {{{end}}}, int64[1] t = {{{step}}}> {{ z = Gather <axis = -1> (x, i) y = Slice(z, s, e, a, t) }}"""
+    model = becomes(text, {"Gather": 1}, "slice_of_gather")
+    assert list(initializers(model).values()) == [taken]
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        "z = Gather <axis = 1> (x, i) y = Slice(z, s, e, a) u = Neg(z) w = Concat <axis = 1> (u, y)",  # the Gather is read elsewhere
+        "z = Gather <axis = 1> (x, i) y = Slice(z, s, e, o) w = Neg(y)",  # another axis
+        "z = Gather <axis = 1> (x, j) y = Slice(z, s, e, a) w = ReduceSum <keepdims = 0> (y, a)",  # indices of two dims
+        "z = Gather <axis = 1> (x, i) y = Slice(z, e, s, a) w = Neg(y)",  # nothing is left
+    ],
+)
+def test_other_slices_of_gathered_rows_stay(nodes: str) -> None:
+    stays(
+        f"""g (float[N,6] x) => (float[A,B] o0, float[C,D] o1) <int64[4] i = {{5, 0, 2, 4}}, int64[1,2] j = {{5, 0}},
+            int64[1] a = {{1}}, int64[1] o = {{0}}, int64[1] s = {{1}}, int64[1] e = {{3}}> {{
+            {nodes} o0 = Identity(w) o1 = Neg(x) }}""",
+        "slice_of_gather",
+    )

@@ -240,3 +240,25 @@ def test_products_of_the_same_rows_flatten_them_once(opset: int, bias: tuple[int
 )  # fmt: skip
 def test_products_that_share_no_rows_or_need_their_dims_stay(nodes: str, x: str, changed: dict[str, object]) -> None:
     stays(rows(nodes, x), "rows_into_gemm", weights=ROW_WEIGHTS | changed)
+
+
+NORMALIZATION = {"s": positive(4), "o": tensor(4, seed=1), "m": tensor(4, seed=2), "v": positive(4)}
+
+
+def test_a_normalized_product_of_matrices_is_a_gemm() -> None:
+    body = "g (float[N,3] x) => (float[N,4] y) { p = MatMul(x, w) y = BatchNormalization(p, s, o, m, v) }"
+    becomes(body, {"Gemm": 1}, "normalized_matmul", weights={"w": tensor(3, 4), **NORMALIZATION})
+
+
+@pytest.mark.parametrize(
+    ("body", "overridable"),
+    [
+        ("g (float[N,3] x) => (float[N,4] y, float[N,4] p) { p = MatMul(x, w) y = BatchNormalization(p, s, o, m, v) }", []),
+        ("g (float[N,4,3] x) => (float[N,4,4] y) { p = MatMul(x, w) y = BatchNormalization(p, s, o, m, v) }", []),
+        ("g (float[N,3] x, float[4] s) => (float[N,4] y) { p = MatMul(x, w) y = BatchNormalization(p, s, o, m, v) }", ["s"]),
+        ("g (float[N,4] x, float[4,4] u) => (float[N,4] y) { p = MatMul(x, u) y = BatchNormalization(p, s, o, m, v) }", []),
+        ("g (float[N,3] x) => (float[N,4] y) { p = MatMul(x, w) y, b, c = BatchNormalization <training_mode = 1> (p, s, o, m, v) }", []),
+    ],
+)  # fmt: skip
+def test_other_normalized_products_stay(body: str, overridable: list[str]) -> None:
+    stays(body, "normalized_matmul", weights={"w": tensor(3, 4), **NORMALIZATION}, overridable=overridable)

@@ -63,6 +63,12 @@ def test_layer_normalization_of_double_is_recognized() -> None:
     becomes(body, {"LayerNormalization": 1}, *LAYER, weights=constants(np.float64), sizes=SIZES)
 
 
+def test_an_epsilon_that_an_attribute_would_round_stays() -> None:
+    body = graph(CENTER + SQUARES[0] + MEAN + ROOTS[0] + "y = Mul(n, s)", "double")
+    weights = constants(np.float64, e=np.array(1e-5, np.float64))
+    assert any("is no float32" in reason for reason in stays(body, *LAYER, weights=weights))
+
+
 @pytest.mark.parametrize(
     ("nodes", "weights"),
     [
@@ -166,3 +172,31 @@ def test_an_instance_normalization_needs_no_flat_channels() -> None:
     assert stays(body, "instance_normalization_of_reshape", weights=groups)
     both = body.replace("y = Reshape(n, f)", "k = Reshape(n, f) z = ReduceSum(r) y = Add(k, z)")
     assert stays(both, "instance_normalization_of_reshape", weights=weights)
+
+
+GROUPED = """g (float[N,4,6] x) => (float[N,4,6] y) {
+    r = Reshape(x, grouped) n = InstanceNormalization <epsilon = 0.01> (r, s, b) f = Reshape(n, full) m = Mul(f, k) y = Add(m, c) }"""
+
+
+def grouped(**changed: Any) -> dict[str, Any]:
+    shapes = {"grouped": np.array([0, 2, -1]), "full": np.array([-1, 4, 6])}
+    return {**shapes, "s": positive(2), "b": tensor(2), "k": tensor(4, 1), "c": tensor(4, 1, seed=1), **changed}
+
+
+def test_channels_that_are_normalized_in_groups_are_a_group_normalization() -> None:
+    names = ("group_normalization", "affine_into_normalization")
+    becomes(GROUPED, {"GroupNormalization": 1}, *names, weights=grouped(), opset=21, sizes=(1, 2, 5))
+
+
+@pytest.mark.parametrize(
+    ("body", "changed", "opset"),
+    [
+        (GROUPED, {}, 18),
+        (GROUPED.replace("float[N,4,6] x", "float[N,4,6] x, float[2] s"), {"s": None}, 21),
+        (GROUPED, {"grouped": np.array([-1, 2, 24])}, 21),  # groups that reach over the batch
+        (GROUPED.replace("y = Add(m, c)", "o = Neg(n) z = Reshape(o, full) y = Add(m, z)"), {}, 21),
+    ],
+)
+def test_other_groups_stay(body: str, changed: dict[str, Any], opset: int) -> None:
+    weights = {name: each for name, each in grouped(**changed).items() if each is not None}
+    stays(body, "group_normalization", weights=weights, opset=opset)

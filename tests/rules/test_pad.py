@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.rules.checking import assert_becomes, assert_stays
 from tests.rules.weighted import becomes, stays, tensor
 
 W = {"w": tensor(4, 2, 3, 3)}
@@ -63,3 +64,40 @@ def test_padding_goes_into_an_average_pool_that_counts_it(attributes: str) -> No
 )
 def test_padding_of_other_pools_stays(pool: str) -> None:
     stays(graph(f"a = Pad(x, p) y = {pool} (a)"), "pad_into_average_pool", "pad_into_conv", weights={})
+
+
+POOLED = """g (float[N,1,6] x) => (float[A,B,C] y) <int64[6] p = {0, 0, 1, 0, 0, 1}, float v = {-inf}> {
+    a = Pad(x, p, v) y = MaxPool <kernel_shape = [3]> (a) }"""
+
+
+@pytest.mark.parametrize(
+    "attributes", ["", ", strides = [2]", ", pads = [1, 0]", ', auto_pad = "VALID"', ", dilations = [1]"]
+)
+@pytest.mark.parametrize("opset", [9, 13])
+def test_padding_with_less_than_any_number_goes_into_a_max_pool(attributes: str, opset: int) -> None:
+    body = POOLED.replace("[3]", f"[3]{attributes}")
+    if opset == 9:
+        body = body.replace("Pad(x, p, v)", "Pad <pads = [0, 0, 1, 0, 0, 1], value = -inf> (x)")
+        if "dilations" in attributes:
+            body = body.replace(attributes, "")  # they come with version 10
+    assert_becomes(body, {"MaxPool": 1}, "pad_into_max_pool", opset=opset)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        POOLED.replace("-inf", "0"),
+        POOLED.replace("-inf", "-3e38"),
+        POOLED.replace("Pad(x, p, v)", "Pad(x, p)"),
+        POOLED.replace("Pad(x, p, v)", 'Pad <mode = "edge"> (x, p)'),
+        POOLED.replace("[3]", "[1]"),
+        POOLED.replace("[3]", "[3], ceil_mode = 1, strides = [2]"),
+        POOLED.replace("[3]", "[3], dilations = [2]"),
+        POOLED.replace("[3]", '[3], auto_pad = "SAME_UPPER"'),
+        POOLED.replace("p = {0, 0, 1, 0, 0, 1}", "p = {0, 1, 1, 0, 0, 1}"),
+        POOLED.replace("y = MaxPool", "y, i = MaxPool"),
+        POOLED.replace("(a) }", "(a) w = Neg(a) }").replace("y)", "y, float[A,B,D] w)"),
+    ],
+)
+def test_other_padding_of_a_max_pool_stays(body: str) -> None:
+    assert_stays(body, "pad_into_max_pool")

@@ -173,3 +173,29 @@ def test_a_sum_over_another_number_stays(nodes: str) -> None:
     nodes = f"{nodes.replace('y =', 'z =')} y = ReduceMax <keepdims = 0> (z)"
     body = f"g (float[N,3,4] x) => (float y) <float n = {{12}}, float[1,1] m = {{12}}, {AXES}> {{ {nodes} }}"
     assert_stays(body, "mean_of_sum")
+
+
+@pytest.mark.parametrize("node", ["Flatten(p)", "Squeeze(p, a)", "Reshape(p, t)"])
+@pytest.mark.parametrize("opset", [13, 18])
+def test_a_global_average_without_its_dims_is_a_mean(node: str, opset: int) -> None:
+    assert_becomes(
+        f"""g (float[N,3,2,5] x) => (float[N,3] y) <int64[2] a = {{2, 3}}, int64[2] t = {{-1, 3}}> {{
+            p = GlobalAveragePool(x) y = {node} }}""",
+        {"ReduceMean": 1},
+        "mean_of_pool",
+        exact=False,
+        opset=opset,
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "g (float[N,3,2,5] x) => (float[M,N] y) { p = GlobalAveragePool(x) y = Flatten <axis = 0> (p) }",
+        "g (float[N,3,2,5] x) => (float[N,3] y, float[N,3,1,1] p) { p = GlobalAveragePool(x) y = Flatten(p) }",
+        "g (float16[N,3,2,5] x) => (float16[N,3] y) { p = GlobalAveragePool(x) y = Flatten(p) }",
+        "g (float[N,3,2,5] x) => (float[N,3] y) { p = GlobalMaxPool(x) y = Flatten(p) }",
+    ],
+)
+def test_other_pools_are_no_mean(text: str) -> None:
+    assert_stays(text, "mean_of_pool")

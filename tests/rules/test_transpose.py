@@ -118,3 +118,38 @@ def test_what_leaves_other_dims_out_of_order_stays(text: str) -> None:
     original = f"""g (float[N,3,M,5] x) => (float y) <int64 i = {{1}}, int64[1] k = {{1}}> {{
         t = Transpose <perm = [0, 2, 3, 1]> (x) {text.replace("y =", "a =")} y = ReduceMax <keepdims = 0> (a) }}"""
     stays(original, *DROPPING, opset=12)
+
+
+@pytest.mark.parametrize(
+    "nodes", ["t = Transpose(w) y = MatMul(x, t)", "t = Transpose <perm = [1, 0]> (w) y = MatMul(x, t)"]
+)
+def test_a_product_with_a_transposed_matrix_is_a_gemm(nodes: str) -> None:
+    becomes(
+        f"g (float[N,3] x, float[M,3] w) => (float[N,M] y) {{ {nodes} }}",
+        {"Gemm": 1},
+        "matmul_of_transpose",
+        exact=False,
+    )
+
+
+def test_both_factors_of_a_product_may_be_transposed() -> None:
+    text = "g (float[3,N] x, float[M,3] w) => (float[N,M] y) { s = Transpose(x) t = Transpose(w) y = MatMul(s, t) }"
+    becomes(text, {"Gemm": 1}, "matmul_of_transpose", "gemm_of_transpose", exact=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "opset"),
+    [
+        ("g (float[N,3] x, float[M,3] w) => (float[N,M] y) { t = Transpose(w) y = MatMul(x, t) }", 10),
+        ("g (float[N,3] x, float[M,3] w) => (float[N,M] y, float[3,M] t) { t = Transpose(w) y = MatMul(x, t) }", 18),
+        ("g (float[2,N,3] x, float[M,3] w) => (float[2,N,M] y) { t = Transpose(w) y = MatMul(x, t) }", 18),
+        ("g (int32[N,3] x, int32[M,3] w) => (int32[N,M] y) { t = Transpose(w) y = MatMul(x, t) }", 18),
+        ("g (float[N,3] x, float[3,M] w) => (float[N,M] y) { t = Transpose <perm = [0, 1]> (w) y = MatMul(x, t) }", 18),
+        (
+            "g (float[2,N,3] x, float[2,M,3] w) => (float[2,N,M] y) { t = Transpose <perm = [0, 2, 1]> (w) y = MatMul(x, t) }",
+            18,
+        ),
+    ],
+)
+def test_other_products_with_a_transpose_stay(text: str, opset: int) -> None:
+    stays(text, "matmul_of_transpose", opset=opset)

@@ -90,11 +90,15 @@ def test_failures_are_learned_from_before_unlikely_templates():
     assert any(next(plans).dims["M"] == 113 for _ in range(6))
 
 
+def usual(found):
+    return [each for each in found if each.special == "no" and 0 not in each.pinned.values()]
+
+
 def test_a_static_model_is_run_with_two_seeds():
     found = goals(inputs(x=[2, 3]), {}, seed=5)
-    assert [each.seed for each in found] == [5, 6]
+    assert [each.seed for each in usual(found)] == [5, 6]
 
 
 def test_a_value_that_the_graph_compares_with_is_tried_and_so_is_another():
     found = goals(inputs(x=["N"]), {"x": Hint(values=(16000, 8000))}, seed=0)
-    assert [each.values for each in found] == [{"x": 16000}, {"x": 16000}, {"x": 8000}, {}]
+    assert [each.values for each in usual(found)] == [{"x": 16000}, {"x": 16000}, {"x": 8000}, {}]

@@ -149,3 +149,12 @@ def test_one_large_channel_does_not_hide_another():
     body = "g (float[N,3] x) => (float[N,6] y) <float k = {100000000}> { a = Mul(x, k) b = Identity(x) y = Concat <axis = 1> (a, b) }"
     assert verify(parse(body), parse(body.replace("Identity", "Neg")), exact=False).status == "different"
     assert verify(parse(body), parse(body), exact=False).status == "same"
+
+
+def test_errors_are_measured_in_units_in_the_last_place():
+    errors = Errors()
+    one = np.array([1.0, 1e10, np.inf, np.nan], np.float32)
+    other = one.copy()
+    other[1] = np.nextafter(np.nextafter(other[1], np.float32(np.inf)), np.float32(np.inf))
+    assert not list(Comparison(exact=False).differences("y", one, other, errors))
+    assert errors.ulps == 2.0

@@ -3,6 +3,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
+from onnx import numpy_helper
 
 from foldproof.errors import UsageError
 from foldproof.verification import verify
@@ -85,3 +86,48 @@ def test_a_feed_at_which_the_original_fails_is_reported_and_not_held_against_the
     assert result.status == "same"
     assert result.not_admitted[0].binding == {"N": 2, "M": 3}
     assert "bad.npz" in result.not_admitted[0].feeds
+
+
+def write_protos(folder, *protos):
+    folder.mkdir()
+    for number, proto in enumerate(protos):
+        (folder / f"input_{number}.pb").write_bytes(proto.SerializeToString())
+
+
+def test_the_test_data_of_onnx_is_a_feed_for_each_folder(model, tmp_path):
+    for number, n in enumerate((4, 7)):
+        tensors = [numpy_helper.from_array(each, f"any{n}") for each in arrays(n).values()]
+        write_protos(tmp_path / f"test_data_set_{number}", *tensors)
+    bindings = [run.binding for run in verify(model, model, feeds=tmp_path).runs]
+    assert bindings[:2] == [{"N": 4}, {"N": 7}]
+    assert verify(model, model, feeds=tmp_path / "test_data_set_1").runs[0].binding == {"N": 7}
+
+
+def test_sequences_strings_and_empty_optionals_come_as_protobuf(parse, tmp_path):
+    graph = (
+        "g (seq(float[N]) x, string[K] s, optional(float[M]) o) => (seq(float[N]) y, string[K] t, bool has) {{ {} }}"
+    )
+    nodes = "y = Identity (x) t = Identity (s) has = OptionalHasElement (o)"
+    model = parse(graph.format(nodes), opset=18)
+    sequence = numpy_helper.from_list([np.ones(3, np.float32)] * 2, "x")
+    strings = numpy_helper.from_array(np.array(["a", "bc"], object), "s")
+    optional = numpy_helper.from_optional(None, "o", None)
+    write_protos(tmp_path / "test_data_set_0", sequence, strings, optional)
+    result = verify(model, model, feeds=tmp_path)
+    assert result.status == "same"
+    assert result.runs[0].binding == {"K": 2}
+    assert result.runs[0].feeds.endswith("test_data_set_0")
+
+
+def test_protobuf_for_an_input_that_is_not_there_is_refused(parse, tmp_path):
+    model = parse("g (float[N] x) => (float[N] y) { y = Abs (x) }")
+    write_protos(tmp_path / "set", *[numpy_helper.from_array(np.ones(2, np.float32))] * 2)
+    with pytest.raises(UsageError, match="no input of that number"):
+        verify(model, model, feeds=tmp_path)
+
+
+def test_a_file_that_is_no_protobuf_is_refused(parse, tmp_path):
+    model = parse("g (float[N] x) => (float[N] y) { y = Abs (x) }")
+    (tmp_path / "input_0.pb").write_bytes(b"nonsense")
+    with pytest.raises(UsageError, match=r"input_0\.pb can't be read"):
+        verify(model, model, feeds=tmp_path)

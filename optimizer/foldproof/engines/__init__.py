@@ -26,7 +26,16 @@ __all__ = [
 ]
 
 
-def load_engine(model: Runnable, data_folder: pathlib.Path | None = None, like: Engine | None = None) -> Engine:
+def load_engine(
+    model: Runnable,
+    data_folder: pathlib.Path | None = None,
+    like: Engine | None = None,
+    *,
+    worker: Worker | None = None,
+    provider: str | None = None,
+    reference: bool = False,
+    seconds: float | None = None,
+) -> Engine:
     """The engine that runs a model.
 
     That is onnxruntime, or, where it lacks an operator or a type, the ONNX reference with our kernels.
@@ -36,19 +45,30 @@ def load_engine(model: Runnable, data_folder: pathlib.Path | None = None, like: 
         data_folder: The folder of the external data of a model that is given as a proto.
         like: What ran the original, where this is the optimized model. What onnxruntime ran, it has to run
             again; what the reference ran, the reference had better run, as two engines round differently.
+        worker: The process that onnxruntime runs in.
+        provider: The execution provider that onnxruntime has to use; then nothing else will do.
+        reference: Only the reference will do.
+        seconds: The time limit for onnxruntime to load it.
 
     Raises:
-        EngineError: Neither can; the message is onnxruntime's, then the reference's.
+        EngineError: None of them can; the message is onnxruntime's, then the reference's.
+        TimedOut: The time is over.
     """
     kinds: list[type[OnnxRuntime] | type[Reference]] = [OnnxRuntime, Reference]
-    if isinstance(like, OnnxRuntime):
+    if reference:
+        kinds = [Reference]
+    elif provider is not None or isinstance(like, OnnxRuntime):
         kinds = [OnnxRuntime]
     elif isinstance(like, Reference):
         kinds = [Reference, OnnxRuntime]
     errors = []
     for kind in kinds:
         try:
-            return kind(model, data_folder)
+            if kind is Reference:
+                return Reference(model, data_folder)
+            return OnnxRuntime(model, data_folder, worker, provider=provider, seconds=seconds)
+        except TimedOut:
+            raise
         except EngineError as error:
             errors.append(error.brief)
     raise EngineError("; ".join(errors))

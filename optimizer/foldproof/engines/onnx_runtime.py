@@ -43,10 +43,13 @@ class OnnxRuntime:
     Args:
         model: A model, or the path of its file. A model is not copied: it must stay as it is.
         data_folder: The folder of the external data of a model that is given as a proto.
-        worker: The process to run it in; one of its own unless given.
+        worker: The process to run it in; unless given, one that was lent, or one of its own.
         optimizing: Switch its own optimizations on.
         provider: The execution provider to use before the CPU, such as `CUDAExecutionProvider`.
         seconds: The time limit for loading it.
+
+    Attributes:
+        provider: The execution provider before the CPU.
 
     Raises:
         EngineError: onnxruntime can't load the model.
@@ -65,7 +68,8 @@ class OnnxRuntime:
         seconds: float | None = None,
     ) -> None:
         self._model = model
-        self._worker = worker or Worker()
+        self.provider = provider
+        self._worker = worker or Worker.borrowed() or Worker()
         folder = None if data_folder is None else str(data_folder.resolve())
         self._settings = Settings(optimizing=optimizing, data_folder=folder, provider=provider)
         self._key = self._worker.new_key()
@@ -73,11 +77,13 @@ class OnnxRuntime:
         weakref.finalize(self, self._worker.release, self._key)
 
     def _load(self, seconds: float | None) -> None:
-        path = isinstance(self._model, pathlib.Path)
-        try:
-            content = str(self._model.resolve()) if path else self._model.SerializeToString()  # type: ignore[union-attr]
-        except ValueError as error:  # protobuf's limit
-            raise EngineError(f"the model can't be handed over: {error}") from error
+        if isinstance(self._model, pathlib.Path):
+            content: bytes | str = str(self._model.resolve())
+        else:
+            try:
+                content = self._model.SerializeToString()
+            except ValueError as error:  # protobuf's limit
+                raise EngineError(f"the model can't be handed over: {error}") from error
         found = self._worker.load(self._key, content, self._settings, seconds)
         self.name, self.outputs, self._generation = found
 

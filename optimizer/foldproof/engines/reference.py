@@ -10,6 +10,7 @@ import time
 from collections.abc import Collection, Iterator
 from typing import Any
 
+import numpy as np
 import onnx
 
 from foldproof import kernels
@@ -55,7 +56,8 @@ class Reference:
             raise EngineError(f"invalid input names: unknown {sorted(unknown)}, missing {sorted(missing)}")
         self._evaluator.deadline = None if seconds is None else time.monotonic() + seconds
         try:
-            return list(self._evaluator.run(None, dict(feeds)))
+            with np.errstate(all="ignore"):
+                return list(self._evaluator.run(None, dict(feeds)))
         except TimedOut:
             raise
         except Exception as error:

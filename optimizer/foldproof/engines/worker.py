@@ -16,9 +16,11 @@ Requests and answers are tuples, pickled, with the content of arrays beside the 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import math
 import os
+import pathlib
 import pickle
 import queue
 import signal
@@ -26,7 +28,7 @@ import struct
 import sys
 import threading
 from collections.abc import Collection, Mapping
-from typing import Any, BinaryIO, TypedDict
+from typing import IO, Any, TypedDict
 
 
 class Settings(TypedDict):
@@ -43,7 +45,7 @@ class Settings(TypedDict):
     provider: str | None
 
 
-def send(stream: BinaryIO, message: object) -> None:
+def send(stream: IO[bytes], message: object) -> None:
     """Write a message that `receive` reads.
 
     Raises:
@@ -59,7 +61,7 @@ def send(stream: BinaryIO, message: object) -> None:
     stream.flush()
 
 
-def receive(stream: BinaryIO) -> Any:
+def receive(stream: IO[bytes]) -> Any:
     """Read a message that `send` wrote. Only what this package's other process wrote may be read: it is unpickled.
 
     Raises:
@@ -71,7 +73,7 @@ def receive(stream: BinaryIO) -> Any:
     return pickle.loads(content, buffers=[_read(stream, size) for size in sizes[1:]])
 
 
-def _read(stream: BinaryIO, size: int) -> bytearray:
+def _read(stream: IO[bytes], size: int) -> bytearray:
     content = bytearray(size)
     view = memoryview(content)
     done = 0
@@ -123,7 +125,7 @@ class Session:
         Failed: onnxruntime can't load it.
     """
 
-    def __init__(self, content: bytes | str, settings: Settings) -> None:
+    def __init__(self, content: bytearray | str, settings: Settings) -> None:
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
@@ -132,6 +134,7 @@ class Session:
         options.log_severity_level = 4
         options.use_deterministic_compute = True
         options.enable_mem_pattern = False  # It pays only where the shapes stay the same.
+        options.enable_cpu_mem_arena = False  # It never gives back what a large binding or a failure took.
         # A weight that folding makes constant would be packed, and a packed MatMul rounds differently.
         options.add_session_config_entry("session.disable_prepacking", "1")
         # Two or three sessions are alive at once: a thread that spins while it waits takes another's core.
@@ -149,7 +152,8 @@ class Session:
             providers.insert(0, provider)
         self._runtime = onnxruntime
         try:
-            self._session = onnxruntime.InferenceSession(content, options, providers=providers)
+            given = content if isinstance(content, str) else bytes(content)
+            self._session = onnxruntime.InferenceSession(given, options, providers=providers)
         except Exception as error:
             raise Failed(str(error)) from error
         self.outputs = tuple(each.name for each in self._session.get_outputs())
@@ -264,13 +268,16 @@ def main() -> None:
         send(outgoing, _answer(requests.get(), sessions))
 
 
-def _listen(incoming: BinaryIO, requests: queue.Queue[Any]) -> None:
+def _listen(incoming: IO[bytes], requests: queue.Queue[Any]) -> None:
     """Read requests, also while a model runs: the end of the parent ends the process whatever it is at."""
     try:
         while True:
             requests.put(receive(incoming))
-    finally:
+    except EOFError:
         os._exit(0)
+    except BaseException as error:  # noqa: BLE001  the other thread would wait for ever
+        os.write(2, f"{type(error).__name__}: {error}".encode(errors="replace"))
+        os._exit(1)
 
 
 def _answer(request: Any, sessions: dict[int, Session]) -> tuple[Any, ...]:
@@ -292,18 +299,13 @@ def _limit_memory(limit: int | None) -> None:
     """Let the process have so many bytes of its own, and be the first to be ended where the system runs out of them."""
     if limit is None:
         return
-    try:
+    with contextlib.suppress(ImportError, ValueError, OSError):  # not on this platform, or lower already
         import resource
 
         # Not the address space: threads and runtimes reserve much more of that than they use.
         resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
-    except (ImportError, ValueError, OSError):
-        pass  # not on this platform, or lower already
-    try:
-        with open("/proc/self/oom_score_adj", "w") as file:
-            file.write("1000")
-    except OSError:
-        pass
+    with contextlib.suppress(OSError):
+        pathlib.Path("/proc/self/oom_score_adj").write_text("1000")
 
 
 if __name__ == "__main__":

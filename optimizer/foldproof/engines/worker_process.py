@@ -8,8 +8,10 @@ threads and notebooks, and a script needs no guard around its main part.
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import os
 import pathlib
+import pickle
 import signal
 import subprocess
 import sys
@@ -25,8 +27,12 @@ from foldproof.engines.engine import Died, EngineError, TimedOut
 
 # A run that does not stop by itself at its time limit is ended so much later (seconds).
 _GRACE = 1.0
+# The bytes that a pipe holds, where the platform lets that be chosen: fewer switches for large arrays.
+_PIPE = 1 << 20
 # How much of what a child said before it died is told.
 _LAST_WORDS = 2000
+
+_LENT: contextvars.ContextVar[Worker | None] = contextvars.ContextVar("_LENT", default=None)
 
 
 class Worker:
@@ -36,22 +42,25 @@ class Worker:
     starts another. One request is answered at a time; several threads may make them.
 
     Args:
-        memory: The bytes that the child may have for its own, where the platform can limit that. None: as many
-            as the machine has.
+        memory: The bytes that the child may have for its own, where the platform can limit that. None: three quarters
+            of what is available when it is started.
+        poison: A byte that fresh memory is filled with, where the C library can do that: what a model hands out without
+            having written it shows by it.
 
     Attributes:
         generation: How many processes were started. What was loaded into an earlier one is gone.
     """
 
-    def __init__(self, memory: int | None = None) -> None:
-        self._memory = _physical_memory() if memory is None else memory
+    def __init__(self, memory: int | None = None, poison: int | None = None) -> None:
+        self._poison = poison
+        self._memory = memory
         self._lock = threading.RLock()
         self._process: subprocess.Popen[bytes] | None = None
         self._words: IO[bytes] | None = None
         self._owner = 0
         self._keys = 0
         self._released: list[int] = []
-        self._finalizer = weakref.finalize(self, _nothing)
+        self._finalizer: weakref.finalize[..., Worker] | None = None
         self.generation = 0
 
     def __enter__(self) -> Worker:
@@ -65,8 +74,23 @@ class Worker:
     def close(self) -> None:
         """End the process, if there is one. A later request would start another."""
         with self._lock:
-            self._finalizer()
+            if self._finalizer is not None:
+                self._finalizer()
             self._process = None
+
+    @contextlib.contextmanager
+    def lent(self) -> Iterator[Worker]:
+        """Let all that runs models in the body use this process, where it is given no other."""
+        token = _LENT.set(self)
+        try:
+            yield self
+        finally:
+            _LENT.reset(token)
+
+    @staticmethod
+    def borrowed() -> Worker | None:
+        """The worker that was lent to what runs now; None where none was."""
+        return _LENT.get()
 
     def new_key(self) -> int:
         """A key for one more model."""
@@ -98,7 +122,9 @@ class Worker:
             Died: It takes the process with it.
         """
         with self._lock:
-            name, outputs = self._ask(("load", self._taken(), key, content, settings), seconds)
+            # As a buffer it is not copied into the message.
+            given = pickle.PickleBuffer(content) if isinstance(content, bytes) else content
+            name, outputs = self._ask(("load", self._taken(), key, given, settings), seconds)
             return name, outputs, self.generation
 
     def run(
@@ -140,7 +166,9 @@ class Worker:
         if not self._is_alive():
             self._start()
         process = self._process
-        assert process is not None and process.stdin is not None and process.stdout is not None
+        assert process is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
         try:
             with _ended_after(process, seconds) as ended:
                 worker.send(process.stdin, request)
@@ -165,10 +193,7 @@ class Worker:
         Raises:
             EngineError: There is no Python to start.
         """
-        if self._owner == os.getpid():
-            self._finalizer()
-        else:
-            self._finalizer.detach()
+        self.close()
         if not sys.executable:
             raise EngineError("there is no Python to start a process with: sys.executable is empty")
         self._words = tempfile.TemporaryFile(prefix="foldproof-")  # noqa: SIM115  it lives as long as the process
@@ -178,6 +203,8 @@ class Worker:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._words,
+                env=None if self._poison is None else {**os.environ, "MALLOC_PERTURB_": str(self._poison)},
+                pipesize=_PIPE,
                 creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
             )
         except OSError as error:
@@ -189,7 +216,8 @@ class Worker:
         self.generation += 1
         assert process.stdin is not None
         with contextlib.suppress(OSError):  # the request will find it dead
-            worker.send(process.stdin, (sys.path, self._memory))
+            limit = _enough_memory() if self._memory is None else self._memory
+            worker.send(process.stdin, (sys.path, limit))
 
     def _cause_of_death(self, status: int) -> str:
         words = ""
@@ -232,10 +260,6 @@ def _ended_after(process: subprocess.Popen[bytes], seconds: float | None) -> Ite
         timer.cancel()
 
 
-def _nothing() -> None:
-    pass
-
-
 def _end(process: subprocess.Popen[bytes], words: IO[bytes], owner: int) -> None:
     if owner != os.getpid():
         return
@@ -247,9 +271,15 @@ def _end(process: subprocess.Popen[bytes], words: IO[bytes], owner: int) -> None
     process.wait()
 
 
-def _physical_memory() -> int | None:
-    """The bytes of memory that the machine has; None where that can't be found out."""
+def _enough_memory() -> int | None:
+    """The bytes that leave the machine usable; None where nothing is known of its memory."""
     try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        for line in pathlib.Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024 * 3 // 4
+    except (OSError, ValueError, IndexError):
+        pass  # another platform
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
     except (AttributeError, ValueError, OSError):
         return None

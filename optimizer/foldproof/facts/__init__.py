@@ -2,7 +2,7 @@
 
 from foldproof.facts.dim import Dim, DimLike
 from foldproof.facts.engine import Facts
-from foldproof.facts.fact import Basis, Element, Fact, Kind, tensor_fact
+from foldproof.facts.fact import Basis, Element, Fact, Kind, exact_array, tensor_fact
 from foldproof.facts.registry import NodeView, infers, infers_body
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "Facts",
     "Kind",
     "NodeView",
+    "exact_array",
     "infers",
     "infers_body",
     "tensor_fact",

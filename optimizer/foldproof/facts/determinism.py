@@ -36,8 +36,7 @@ def _is_deterministic(node: ir.Node, facts: Facts, calls: frozenset[ir.OperatorI
     identifier = node.op_identifier()
     function = facts.function(node)
     if function is not None:
-        inner = function.all_nodes()
-        return identifier not in calls and all(_is_deterministic(each, facts, calls | {identifier}) for each in inner)
+        return identifier not in calls and all(_is_deterministic(n, facts, calls | {identifier}) for n in function)
     schema = schema_of(node.domain, node.op_type, facts.opset_version(node))
     if schema is None:
         return False
@@ -46,7 +45,7 @@ def _is_deterministic(node: ir.Node, facts: Facts, calls: frozenset[ir.OperatorI
     marked = _is_marked(node.domain, node.op_type, schema.since_version) or node.op_type in _UNMARKED
     if not marked and node.op_type not in _BODIES_DECIDE:
         return False
-    return all(_is_deterministic(each, facts, calls) for body in bodies_of(node) for each in body.all_nodes())
+    return all(_is_deterministic(each, facts, calls) for body in bodies_of(node) for each in body)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import onnx_ir as ir
 
@@ -89,13 +89,17 @@ class Facts:
 
     def opset_version(self, node: ir.Node) -> int:
         """The version of the node's domain that is in force where the node stands, 0 where none is imported."""
+        return self.version_at(node, node.domain)
+
+    def version_at(self, node: ir.Node, domain: str) -> int:
+        """The version of any domain that is in force where a node stands, 0 where none is imported."""
         graph = node.graph
         if graph is None:
-            return self._model.graph.opset_imports.get(node.domain, 0)
+            return self._model.graph.opset_imports.get(domain, 0)
         imports = self._imports.get(graph)
         if imports is None:
             imports = self._imports[graph] = self.root(graph).opset_imports or self._model.graph.opset_imports
-        return imports.get(node.domain, 0)
+        return imports.get(domain, 0)
 
     def attribute(self, node: ir.Node, name: str) -> ir.Attr | None:
         """An attribute of a node; a reference to an attribute of a function whose call is known is followed."""
@@ -152,14 +156,22 @@ class Facts:
     def _is_opaque(self, node: ir.Node, calls: frozenset[ir.OperatorIdentifier]) -> bool:
         identifier = node.op_identifier()
         function = self.function(node)
-        inner: Iterable[ir.Node] = (each for body in bodies_of(node) for each in body.all_nodes())
+        inner: Iterable[ir.Node] = (each for body in bodies_of(node) for each in body)
         if function is not None:
             if identifier in calls:
                 return True
-            inner, calls = function.all_nodes(), calls | {identifier}
+            inner, calls = function, calls | {identifier}
         elif schema_inference.schema_of(node.domain, node.op_type, self.opset_version(node)) is None:
             return True
         return any(self._is_opaque(each, calls) for each in inner)
+
+    def adopt(self, node: ir.Node) -> None:
+        """Takes notice of a new node that holds bodies, be they new or those of a node that it takes the place of."""
+        for body in bodies_of(node):
+            is_new = body not in self._owners
+            self._owners[body] = node
+            if is_new:
+                self._index_bodies(body)
 
     def is_deterministic(self, node: ir.Node) -> bool:
         """Whether a node is known to give the same outputs for the same inputs."""
@@ -170,13 +182,25 @@ class Facts:
         self._known[value] = meet(self.of(value), fact)
 
     def spread(self, value: ir.Value) -> list[ir.Node]:
-        """Infers again what reads a value of which more became known, and so on as long as that teaches anything.
+        """Infers again what reads a value of which more became known: see `infer_again`."""
+        return self.infer_again(self._readers(value))
+
+    def _readers(self, value: ir.Value) -> Iterator[ir.Node]:
+        """The nodes that read a value, and the one that holds the body which hands it out."""
+        for use in value.uses():
+            yield use.node
+        owner = self.owner(value.graph) if value.is_graph_output() and value.graph is not None else None
+        if owner is not None:
+            yield owner
+
+    def infer_again(self, nodes: Iterable[ir.Node]) -> list[ir.Node]:
+        """Infers nodes again that read more than before, and what reads them, as long as that teaches anything.
 
         Returns:
             The nodes of whose outputs more is known now.
         """
         taught: dict[ir.Node, None] = {}
-        queue = deque(use.node for use in value.uses())
+        queue = deque(nodes)
         while queue:
             node = queue.popleft()
             before = [self._known.get(output) for output in node.outputs]
@@ -189,10 +213,7 @@ class Facts:
                 new = self._known[output] = meet(old, self._known[output])
                 if is_more(new, old):
                     learnt = True
-                    queue.extend(use.node for use in output.uses())
-                    owner = self.owner(node.graph) if output.is_graph_output() and node.graph is not None else None
-                    if owner is not None:
-                        queue.append(owner)
+                    queue.extend(self._readers(output))
             if learnt:
                 taught[node] = None
         return list(taught)
@@ -210,6 +231,35 @@ class Facts:
             attributes: The attributes of a function's call. None within a body: it sees those around it.
         """
         return _Assumption(self, graph, inputs, attributes)
+
+    def supposing(self, facts: Mapping[ir.Value, Fact]) -> Supposition:
+        """The facts if some values had other facts than those that are proven of them.
+
+        Args:
+            facts: What is supposed. All other values keep what is proven, those that are made of them too, until
+                `Supposition.infer` is asked.
+        """
+        return Supposition(self, facts)
+
+    def called(self, node: ir.Node) -> Facts | None:
+        """The facts of the values in the model-local function that a node calls, as they are in this call.
+
+        None where the node calls none, or where calls are nested too deep to be followed.
+        """
+        function = self.function(node)
+        if function is None or self._depth >= MAX_CALL_DEPTH:
+            return None
+        inputs = [self.of(value) for value in node.inputs]
+        return self.assuming(function.graph, inputs[: len(function.inputs)], self.arguments(node, function))
+
+    def arguments(self, node: ir.Node, function: ir.Function) -> dict[str, ir.Attr]:
+        """The attributes of a call, and the defaults of those that the call leaves out."""
+        attributes = {name: default for name, default in function.attributes.items() if default.value is not None}
+        for name in node.attributes:
+            given = self.attribute(node, name)
+            if given is not None:
+                attributes[name] = given
+        return attributes
 
     # How it is found out ---------------------------------------------------------------------------------------------
 
@@ -306,16 +356,8 @@ class Facts:
 
     def _call(self, view: NodeView, function: ir.Function) -> Sequence[Fact | None]:
         """The outputs of a call of a model-local function: its body, with the facts of this call."""
-        if self._depth >= MAX_CALL_DEPTH:
-            return []
-        attributes = {name: default for name, default in function.attributes.items() if default.value is not None}
-        for name in view.node.attributes:
-            given = self.attribute(view.node, name)
-            if given is not None:
-                attributes[name] = given
-        inputs = [view.input(k) for k in range(len(function.inputs))]
-        call = self.assuming(function.graph, inputs, attributes)
-        return [call.of(output) for output in function.outputs]
+        call = self.called(view.node)
+        return [] if call is None else [call.of(output) for output in function.outputs]
 
     def _guarded(self, node: ir.Node, compute: Callable[[], Sequence[Fact | None]]) -> Sequence[Fact | None]:
         """Keeps a fault of one transfer function from spoiling the rest; `problems` tells of it."""
@@ -331,6 +373,35 @@ class Facts:
                 )
             )
             return []
+
+
+class Supposition(Facts):
+    """The facts if some values had other facts than those that are proven of them."""
+
+    def __init__(self, outer: Facts, known: Mapping[ir.Value, Fact]) -> None:
+        self._outer = outer
+        self._model = outer._model
+        self._overridable = outer._overridable
+        self._owners = outer._owners
+        self._scopes = outer._scopes
+        self._imports = outer._imports
+        self._fresh = {}
+        self._depth = outer._depth + 1
+        self.problems = outer.problems
+        self._known = dict(known)
+
+    def of(self, value: ir.Value | None) -> Fact:
+        """What is supposed of a value, or else proven."""
+        known = None if value is None else self._known.get(value)
+        return self._outer.of(value) if known is None else known
+
+    def attribute(self, node: ir.Node, name: str) -> ir.Attr | None:
+        """As in the facts that these stand in."""
+        return self._outer.attribute(node, name)
+
+    def infer(self, node: ir.Node) -> None:
+        """Infers the outputs of a node of what is supposed of its inputs."""
+        self._infer_node(node)
 
 
 class _Assumption(Facts):

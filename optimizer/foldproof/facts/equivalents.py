@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
 import onnx_ir as ir
 
 from foldproof.facts.dim import Dim, DimLike
+from foldproof.large_tensors import let_go
 
 if TYPE_CHECKING:
     from foldproof.facts.engine import Facts
@@ -26,10 +27,25 @@ class Order:
     def __init__(self, owner: Callable[[ir.Graph], ir.Node | None]) -> None:
         self._owner = owner
         self._positions: dict[ir.Node, int] = {}
+        self._free: dict[ir.Node, int] = {}
 
     def place(self, new: ir.Node, where: ir.Node) -> None:
-        """Gives a new node the position of the one that it was inserted in front of."""
-        self._positions[new] = self._position(where)
+        """Gives a new node a position: it was inserted right in front of another one."""
+        position = self.position(where)
+        last = self._free.get(where, position - GAP)
+        if position - last < 2:
+            assert where.graph is not None
+            self.number(where.graph)  # the new node is there already, and gets its number
+            return
+        self._positions[new] = (last + position) // 2
+        self._free[new], self._free[where] = last, self._positions[new]
+
+    def graphs_around(self, graph: ir.Graph | None) -> Iterator[ir.Graph]:
+        """A graph, and those around it, from the inside out: a node can read what is in any of them."""
+        while graph is not None:
+            yield graph
+            owner = self._owner(graph)
+            graph = None if owner is None else owner.graph
 
     def is_ready(self, value: ir.Value, node: ir.Node) -> bool:
         """Whether a node can read a value: it is made before the node, in its graph or in one around it."""
@@ -37,15 +53,28 @@ class Order:
         at: ir.Node | None = node
         while at is not None and at.graph is not graph:
             at = None if at.graph is None else self._owner(at.graph)
-        return at is not None and (maker is None or self._position(maker) < self._position(at))
+        return at is not None and (maker is None or self.position(maker) < self.position(at))
 
-    def _position(self, node: ir.Node) -> int:
+    def position(self, node: ir.Node) -> int:
+        """A number that tells of two nodes of one graph which comes first. It changes when others are put in."""
         if node not in self._positions:
             assert node.graph is not None
-            for number, each in enumerate(node.graph):
-                self._positions.setdefault(each, number)
+            self.number(node.graph)
         return self._positions[node]
 
+    def number(self, graph: ir.Graph) -> None:
+        """Gives each node of a graph its position, whatever it was before."""
+        for number, each in enumerate(graph):
+            self._positions[each] = number * GAP
+            self._free.pop(each, None)
+
+
+GAP = 2**256
+"""The room between the positions of two nodes of the given model, for those that are put between them.
+
+Each that is put in halves what is left in front of its follower: so that is hardly ever used up, and then the graph is
+numbered again.
+"""
 
 MAX_CONTENT = 64
 """Constants of at most this many bytes are compared by content where computations are compared."""
@@ -60,8 +89,9 @@ class Equivalents:
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
-        self._first: dict[_Key, list[ir.Value]] = {}
-        self._computed: dict[Hashable, list[ir.Node]] = {}
+        # By the graph too: of a thousand branches that hold the same, none looks into the others.
+        self._first: dict[tuple[_Key, ir.Graph | None], list[ir.Value]] = {}
+        self._computed: dict[tuple[Hashable, ir.Graph], list[ir.Node]] = {}
         self._stored: dict[Hashable, _Group] = {}
 
     def earlier_node(self, node: ir.Node) -> ir.Node | None:
@@ -72,11 +102,14 @@ class Equivalents:
         key = self._computation(node)
         if key is None or not self._facts.is_deterministic(node):
             return None
-        seen = self._computed.setdefault(key, [])
-        for other in seen:
-            is_there = other is not node and other.graph is not None and self._computation(other) == key
-            if is_there and self._facts.order.is_ready(other.outputs[0], node):
-                return other
+        order = self._facts.order
+        for graph in order.graphs_around(node.graph):
+            for other in self._computed.get((key, graph), ()):
+                is_there = other is not node and other.graph is graph and self._computation(other) == key
+                if is_there and order.is_ready(other.outputs[0], node):
+                    return other
+        assert node.graph is not None
+        seen = self._computed.setdefault((key, node.graph), [])
         if node not in seen:
             seen.append(node)
         return None
@@ -119,15 +152,20 @@ class Equivalents:
             return value
 
     def earlier(self, value: ir.Value) -> ir.Value | None:
-        """Another value that is proven to be always equal, and that the maker of this one could read instead."""
+        """Another value that is proven to be always equal, and that the maker of this one could read instead.
+
+        One that nothing reads is none: it is about to go, with all that it is made of.
+        """
         key, node = self._key(value), value.producer()
         if key is None or node is None:
             return None
-        seen = self._first.setdefault(key, [])
-        for other in seen:
-            alive = other.producer() is None or other.producer().graph is not None  # type: ignore[union-attr]
-            if other is not value and alive and self._facts.order.is_ready(other, node):
-                return other
+        order = self._facts.order
+        for graph in order.graphs_around(value.graph):
+            for other in self._first.get((key, graph), ()):
+                is_there = other is not value and other.graph is graph and (other.uses() or other.is_graph_output())
+                if is_there and order.is_ready(other, node):
+                    return other
+        seen = self._first.setdefault((key, value.graph), [])
         if value not in seen:
             seen.append(value)
         return None
@@ -176,7 +214,8 @@ class _Group:
 def _digest(value: ir.Value) -> bytes | None:
     """What tells the bits of an initializer: -0.0 is not 0.0, and NaNs have their payload; None if it can't be read."""
     try:
-        return None if value.const_value is None else hashlib.blake2b(value.const_value.tobytes()).digest()
+        with let_go(value.const_value):
+            return None if value.const_value is None else hashlib.blake2b(value.const_value.tobytes()).digest()
     except (OSError, ValueError):  # its external data file is missing, or may not be read
         return None
 

@@ -7,7 +7,7 @@ import enum
 import functools
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import onnx_ir as ir
@@ -19,6 +19,8 @@ Element: TypeAlias = "int | Fraction | Dim | None"
 
 A float that no fraction expresses (NaN, the infinities, -0.0) is unknown.
 """
+
+_Number = TypeVar("_Number", bound="int | Fraction | Dim")
 
 MAX_ELEMENTS = 1024
 """Tensors with more elements are never tracked element by element: shape data is small."""
@@ -268,13 +270,34 @@ def is_more(new: Fact, old: Fact) -> bool:
 def _meet_elements(a: tuple[Element, ...] | None, b: tuple[Element, ...] | None) -> tuple[Element, ...] | None:
     if a is None or b is None or len(a) != len(b):
         return b if a is None else a
-    return tuple(
-        y if x is None or (isinstance(x, Dim) and isinstance(y, (int, Fraction))) else x
-        for x, y in zip(a, b, strict=True)
-    )
+    return tuple(x if y is None else y if x is None else _clearer(x, y) for x, y in zip(a, b, strict=True))
 
 
 def _meet_dims(a: tuple[DimLike, ...], b: tuple[DimLike, ...]) -> tuple[DimLike, ...]:
     if len(a) != len(b):
         return a
-    return tuple(y if isinstance(y, int) else x for x, y in zip(a, b, strict=True))
+    return tuple(_clearer(x, y) for x, y in zip(a, b, strict=True))
+
+
+def _clearer(x: _Number, y: _Number) -> _Number:
+    """The one of two expressions of the same number that tells more, `x` only where they are the same."""
+    return x if x is y else min(x, y, key=_vagueness)
+
+
+def _vagueness(dim: int | Fraction | Dim) -> tuple[int, int, str, list[int]]:
+    """How little an expression tells. The order is total, so that whoever chooses between two chooses alike.
+
+    A number tells most, then what the contract's symbols make up, the shorter the better, then older symbols.
+    """
+    if not isinstance(dim, Dim):
+        return 0, 0, "", []
+    text, scopes = str(dim), sorted(symbol.scope for symbol in dim.symbols)
+    return 1 + sum(scope > 0 for scope in scopes), len(text), text, scopes
+
+
+def exact_array(numbers: Sequence[int | Fraction], dtype: ir.DataType) -> np.ndarray[Any, Any]:
+    """Proven elements as a 1-D array of a type that holds each of them."""
+    if dtype.is_integer():  # not by way of floats, which numpy makes of integers above and below 2**63
+        is_large = any(number >= 2**63 for number in numbers)
+        return np.array([int(number) for number in numbers], np.uint64 if is_large else np.int64).astype(dtype.numpy())
+    return np.array([float(number) for number in numbers], np.float64).astype(dtype.numpy())

@@ -11,9 +11,8 @@ import onnx
 import onnx_ir as ir
 
 from foldproof.facts import Facts
-from foldproof.folding.candidates import reads_of
 from foldproof.folding.sources import tensor_of
-from foldproof.graphs import bodies_of
+from foldproof.graphs import bodies_of, reads_of
 from foldproof.rewriting.constants import strings_of
 
 FED_FROM = 4096

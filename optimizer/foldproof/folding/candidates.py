@@ -11,7 +11,7 @@ import onnx_ir as ir
 from foldproof.facts import Facts
 from foldproof.folding.limits import too_much
 from foldproof.folding.sources import is_source
-from foldproof.graphs import bodies_of
+from foldproof.graphs import bodies_of, reads_of
 from foldproof.rewriting.conformance import complaint
 
 
@@ -54,34 +54,9 @@ class Candidates:
             yield found
 
 
-def reads_of(node: ir.Node) -> tuple[ir.Value, ...]:
-    """All values that a node reads: its inputs, and what its bodies take from the graphs around them."""
-    reads = dict.fromkeys([value for value in node.inputs if value is not None])
-    waiting = list(bodies_of(node)) if node.attributes else []
-    if not waiting:
-        return tuple(reads)
-    inner: set[ir.Graph] = set()
-    values: list[ir.Value] = []
-    while waiting:
-        body = waiting.pop()
-        inner.add(body)
-        values.extend(body.outputs)
-        for each in body:
-            values.extend(value for value in each.inputs if value is not None)
-            waiting.extend(bodies_of(each))
-    reads.update(dict.fromkeys(value for value in values if _home(value) not in inner))
-    return tuple(reads)
-
-
 def read_outputs(node: ir.Node) -> list[ir.Value]:
     """The outputs of a node that anything reads."""
     return [output for output in node.outputs if output.uses() or output.is_graph_output()]
-
-
-def _home(value: ir.Value) -> ir.Graph | None:
-    """The graph that a value belongs to."""
-    maker = value.producer()
-    return value.graph if maker is None else maker.graph
 
 
 def find(nodes: Iterable[ir.Node], facts: Facts, keep: frozenset[str], failed: set[ir.Node]) -> Candidates:

@@ -1,17 +1,22 @@
-"""Computes nodes in batches: one session for all that is ready, and bisection where one of them fails."""
+"""Computes nodes in batches: one session for all that is ready, and bisection where one of them fails.
+
+The sessions run in a child process. A node that crashes it or hangs costs a new process, and no other node its fold.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
 import onnx_ir as ir
 
-from foldproof.engines import Engine, EngineError, OnnxRuntime, Reference, has_onnxruntime
+from foldproof.engines import Engine, EngineError, OnnxRuntime, Reference, TimedOut, Worker, has_onnxruntime
 from foldproof.facts import Facts
 from foldproof.folding import batch
-from foldproof.folding.candidates import reads_of
-from foldproof.folding.limits import SECONDS
+from foldproof.folding.limits import PATIENCE, SECONDS, is_endless
+from foldproof.folding.sources import is_source
+from foldproof.graphs import reads_of
 
 _SIGNS_OF_LACKING = (
     "NOT_IMPLEMENTED",
@@ -35,16 +40,20 @@ class Evaluator:
     Args:
         model: The model.
         facts: Its facts.
+        worker: The process that onnxruntime runs in; unless given, one that was lent, or one of its own. It is started
+            when it is needed.
 
     Attributes:
         failures: Why a node could not be computed.
-        sessions: How many models were loaded, by the name of the engine.
+        sessions: How many models were loaded.
     """
 
-    def __init__(self, model: ir.Model, facts: Facts) -> None:
+    def __init__(self, model: ir.Model, facts: Facts, worker: Worker | None = None) -> None:
         self._model = model
         self._facts = facts
         self._has_runtime = has_onnxruntime()
+        self._worker = worker or Worker.borrowed() or Worker()
+        self._patience = PATIENCE
         self._lacking: set[Hashable] = set()
         self.failures: dict[ir.Node, str] = {}
         self.sessions = 0
@@ -66,16 +75,17 @@ class Evaluator:
     def _evaluate(
         self, nodes: Sequence[ir.Node], wanted: dict[ir.Value, None], computed: dict[ir.Value, Any], seconds: float
     ) -> None:
-        """Computes nodes, those that the runtime is known to lack by the reference, one by one."""
+        """Computes nodes: all at once, but for those that are better alone."""
         parts = list(self._parts(nodes))
         for number, part in enumerate(parts):
             later = [node for other in parts[number + 1 :] for node in other]
             self._run(part, self._needed(part, later, wanted), computed, seconds)
 
     def _parts(self, nodes: Sequence[ir.Node]) -> Iterator[list[ir.Node]]:
+        """Nodes that run together. What the runtime is known to lack, and what may never end, is alone."""
         part: list[ir.Node] = []
         for node in nodes:
-            if self._signature(node) in self._lacking:
+            if (self._lacking and self._signature(node) in self._lacking) or is_endless(node, self._facts):
                 if part:
                     yield part
                 yield [node]
@@ -104,21 +114,22 @@ class Evaluator:
             return
         try:
             computed.update(zip(wanted, self._results(OnnxRuntime, nodes, wanted, computed, seconds), strict=True))
-        except EngineError:
+        except EngineError as error:
+            if isinstance(error, TimedOut):
+                seconds /= 2  # so that all halves together take no more than twice the time
             middle = len(nodes) // 2
             first, second = nodes[:middle], nodes[middle:]
-            self._evaluate(first, self._needed(first, second, wanted), computed, seconds / 2)
-            self._evaluate(second, wanted, computed, seconds / 2)
+            self._evaluate(first, self._needed(first, second, wanted), computed, seconds)
+            self._evaluate(second, wanted, computed, seconds)
 
     def _reachable(self, nodes: Sequence[ir.Node], computed: dict[ir.Value, Any]) -> list[ir.Node]:
-        """The nodes that don't depend on one that failed."""
+        """The nodes whose inputs are all at hand, so that they don't depend on one that failed."""
         reachable: dict[ir.Node, None] = {}
-        missing: set[ir.Value] = {output for node in self.failures for output in node.outputs}
+        made: set[ir.Value] = set(computed)
         for node in nodes:
-            if any(value in missing and value not in computed for value in reads_of(node)):
-                missing.update(node.outputs)
-            else:
+            if all(value in made or is_source(value, self._facts) for value in reads_of(node)):
                 reachable[node] = None
+                made.update(node.outputs)
         return list(reachable)
 
     def _run_alone(
@@ -129,6 +140,12 @@ class Evaluator:
         kinds: list[type[OnnxRuntime] | type[Reference]] = [OnnxRuntime, Reference]
         if signature in self._lacking:
             kinds = [Reference]
+        if is_endless(node, self._facts):
+            kinds = [OnnxRuntime]  # the reference can't be stopped
+            seconds = min(seconds, self._patience)
+            if seconds <= 0.0:
+                self.failures[node] = "others like it took too long"
+                return
         if not self._has_runtime:
             kinds = [Reference]
             if self._rounds(node):
@@ -169,9 +186,17 @@ class Evaluator:
             raise EngineError("onnxruntime is not installed")
         written = batch.write(nodes, wanted, computed, self._model, self._facts)
         self.sessions += 1
+        start = time.monotonic()
         try:
-            engine: Engine = kind(written.proto)
+            engine: Engine = (
+                OnnxRuntime(written.proto, worker=self._worker, seconds=seconds)
+                if kind is OnnxRuntime
+                else Reference(written.proto)
+            )
             return engine.run(written.feeds, seconds)
+        except TimedOut as error:
+            self._patience -= time.monotonic() - start
+            raise TimedOut(f"it takes more than {seconds:.3g} seconds") from error
         except EngineError as error:
             if any(sign in str(error) for sign in _SIGNS_OF_LACKING):
                 raise Unsupported(str(error)) from error

@@ -7,9 +7,10 @@ from typing import Any
 
 import onnx_ir as ir
 
+from foldproof.engines import Worker
 from foldproof.facts import Facts
 from foldproof.folding.budget import Budget
-from foldproof.folding.candidates import Candidates, find, read_outputs, reads_of
+from foldproof.folding.candidates import Candidates, find, read_outputs
 from foldproof.folding.evaluation import Evaluator
 from foldproof.folding.folding_rule import constant_folding
 from foldproof.folding.limits import BATCH_BYTES
@@ -28,6 +29,7 @@ class Folder:
         budget: The bytes by which the file may grow.
         keep_node: Names of nodes that stay.
         fold_quantized_weights: Whether quantized weights are folded like all else.
+        worker: The process that onnxruntime runs in; one of its own unless given.
 
     Attributes:
         rule: What stands in the ledger.
@@ -43,12 +45,13 @@ class Folder:
         *,
         keep_node: Iterable[str] = (),
         fold_quantized_weights: bool = False,
+        worker: Worker | None = None,
     ) -> None:
         self._facts = facts
         self._budget = budget or Budget.of(model, None, 2)
         self._keep = frozenset(keep_node)
         self._fold_quantized_weights = fold_quantized_weights
-        self._evaluator = Evaluator(model, facts)
+        self._evaluator = Evaluator(model, facts, worker)
         self._results = Results()
         self.rule: Rule = constant_folding
 
@@ -94,6 +97,7 @@ class Folder:
                     if isinstance(outcome, Reason):
                         self._budget.spend(-selection.folds.get(node, 0))
                     yield node, outcome
+            del found  # before the next batch takes its memory
         for node in reversed(candidates.nodes):
             if node.graph is not None and not read_outputs(node):
                 yield node, Remove()
@@ -138,7 +142,7 @@ class Folder:
             size = 0
             for node in nodes:
                 cone = self._cone(node, candidates, batch)
-                needs = sum(self._bytes_of(each) for each in cone)
+                needs = sum(self._bytes_of(each, candidates) for each in cone)
                 if batch and size + needs > BATCH_BYTES:
                     yield list(batch)
                     batch, size = {}, 0
@@ -156,7 +160,7 @@ class Folder:
             current = stack[-1]
             missing = [
                 maker
-                for value in reads_of(current)
+                for value in candidates.nodes[current]
                 if (maker := value.producer()) is not None
                 and maker in candidates.nodes
                 and maker not in done
@@ -172,6 +176,6 @@ class Folder:
                 stack.pop()
         return list(order)
 
-    def _bytes_of(self, node: ir.Node) -> int:
-        values = [*node.outputs, *(value for value in reads_of(node) if value.producer() is None)]
+    def _bytes_of(self, node: ir.Node, candidates: Candidates) -> int:
+        values = [*node.outputs, *(value for value in candidates.nodes[node] if value.producer() is None)]
         return sum(size_of(value, self._facts) or 0 for value in values)

@@ -19,5 +19,10 @@ constant_folding = Rule(
         "(--max-growth)."
     ),
     level=1,
+    family="constant_folding",
+    example=(
+        "g (float[N, 2] x) => (float[N, 2] y) <float[2, 2] v = {1, 2, 3, 4}, float[2, 2] w = {1, 0, 0, 1}> {\n"
+        "    k = Add (v, w)  y = MatMul (x, k) }"
+    ),
 )
 """It is tried at no node by itself: the rewriter lets a `Folder` compute what has become constant, in batches."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import onnx_ir as ir
 
 from foldproof.facts import Facts
 from foldproof.folding.sources import size_of
+from foldproof.graphs import bodies_of
 from foldproof.rewriting.rule import Reason
 
 MAX_BYTES = 256 << 20
@@ -20,6 +23,9 @@ BATCH_BYTES = 128 << 20
 SECONDS = 20.0
 """A session is stopped after this time."""
 
+PATIENCE = 40.0
+"""So many seconds of a run may be lost with sessions that were stopped, before what may never end is not begun."""
+
 
 def too_much(node: ir.Node, facts: Facts) -> Reason | None:
     """Why a node is not computed: its result or the number of its iterations is too large."""
@@ -31,3 +37,27 @@ def too_much(node: ir.Node, facts: Facts) -> Reason | None:
         if trips and trips[0] > MAX_TRIPS:
             return Reason("it runs {} times", trips[0])
     return None
+
+
+def is_endless(node: ir.Node, facts: Facts) -> bool:
+    """Whether a node may run for ever: a Loop of which the number of iterations is not proven, or what holds one."""
+    if node.op_type == "Loop" and not node.domain:
+        trips = facts.of(node.inputs[0]).ints if node.inputs and node.inputs[0] is not None else None
+        return trips is None
+    return any(each.op_type == "Loop" for each in _inside(node, facts))
+
+
+def _inside(node: ir.Node, facts: Facts) -> Iterator[ir.Node]:
+    """The nodes in the bodies of a node, or of the function that it calls, at any depth."""
+    called: set[ir.OperatorIdentifier] = set()
+    waiting = [node]
+    while waiting:
+        current = waiting.pop()
+        bodies = list(bodies_of(current)) if current.attributes else []
+        function = facts.function(current)
+        if function is not None and function.identifier() not in called:
+            called.add(function.identifier())
+            bodies.append(function.graph)
+        for body in bodies:
+            yield from body
+            waiting.extend(body)

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import dataclasses
 import heapq
+from collections.abc import Mapping
 
 import onnx_ir as ir
 
 from foldproof.facts import Facts, Kind
-from foldproof.folding.budget import Budget
+from foldproof.folding.budget import Budget, Share
 from foldproof.folding.candidates import Candidates, read_outputs
 from foldproof.folding.quantization import Quantized
 from foldproof.folding.sources import is_source, size_of
@@ -58,43 +59,47 @@ class Selector:
         self._cheapest: dict[ir.Value, int] = {}
 
     def select(self) -> Selection:
-        """Selects all that fits into the budget together.
-
-        Where that is not all that would fit by itself, nothing is selected that makes the file grow: with a budget of
-        its own, a second run would fold more, and a third one still more.
-        """
+        """Selects all that fits into the budget together."""
         self._find_cheapest()
-        folds, denied = self._choose(self._budget.left)
-        if any(growth <= self._budget.limit for growth in denied):
-            folds, _ = self._choose(0)
+        limits = {share: self._budget.left_of(share) for share in Share}
+        folds, crowded = self._choose(limits)
+        while crowded:
+            limits.update(dict.fromkeys(crowded, 0))
+            folds, crowded = self._choose(limits)
         self._budget.spend(self._make_it_fit(folds))
         return Selection(dict(sorted(folds.items(), key=lambda pair: self._position[pair[0]])), self._stays)
 
-    def _choose(self, limit: int) -> tuple[dict[ir.Node, int], list[int]]:
-        """The nodes to fold with what each adds, the cheapest first; and what those would add that are denied."""
+    def _choose(self, limits: Mapping[Share, int]) -> tuple[dict[ir.Node, int], set[Share]]:
+        """The nodes to fold with what each adds, and the shares in which there is no room for all that would fit alone.
+
+        Args:
+            limits: What may be added by each share of the budget.
+        """
         self._stays = {}
         folds: dict[ir.Node, int] = {}
-        denied: list[int] = []
+        crowded: set[Share] = set()
         heap = [self._entry(node) for node in self._candidates.nodes if self._is_needed(node)]
         heapq.heapify(heap)
         pushed = {node for _, _, node in heap}
-        added = 0
+        added = dict.fromkeys(limits, 0)
         while heap:
             growth, _, node = heapq.heappop(heap)
+            share = self._budget.share(growth)
             reason = self._refusal(node)
-            if reason is None and growth > 0 and added + growth > limit:
+            if reason is None and growth > 0 and added[share] + growth > limits[share]:
                 reason = _too_big(growth)
-                denied.append(growth)
+                if limits[share] and self._budget.admits(growth):
+                    crowded.add(share)
             if reason is None:
                 folds[node] = growth
-                added += max(growth, 0)
+                added[share] += max(growth, 0)
                 continue
             self._stays[node] = reason
             for maker in self._candidates.makers(node):
                 if maker not in pushed:
                     pushed.add(maker)
                     heapq.heappush(heap, self._entry(maker))
-        return folds, denied
+        return folds, crowded
 
     def _entry(self, node: ir.Node) -> tuple[int, int, ir.Node]:
         return self._growth(node), self._position[node], node

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-import numpy as np
 import onnx_ir as ir
 
-from foldproof.facts import Facts, Kind
+from foldproof.facts import Facts, Kind, exact_array
 from foldproof.facts.fact import Fact
 
 
@@ -26,14 +25,14 @@ def tensor_of(value: ir.Value, facts: Facts) -> ir.TensorProtocol:
     assert numbers is not None, f"{value.name} is no source"
     assert fact.dtype is not None
     shape = [dim for dim in fact.shape or () if isinstance(dim, int)]
-    return ir.Tensor(np.array(numbers).astype(fact.dtype.numpy()).reshape(shape), dtype=fact.dtype)
+    return ir.Tensor(exact_array(numbers, fact.dtype).reshape(shape), dtype=fact.dtype)
 
 
-def _numbers(fact: Fact) -> list[int | float] | None:
+def _numbers(fact: Fact) -> list[int | Fraction] | None:
     elements = fact.known_elements
     if elements is None or fact.kind is not Kind.TENSOR or fact.dtype is None or not fact.is_static:
         return None
-    numbers = [float(e) if isinstance(e, Fraction) else e for e in elements if isinstance(e, (int, Fraction))]
+    numbers = [element for element in elements if isinstance(element, (int, Fraction))]
     return numbers if len(numbers) == len(elements) else None
 
 

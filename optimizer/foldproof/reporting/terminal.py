@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -11,7 +12,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from foldproof.reporting.report import Fate, Report
+from foldproof.reporting.report import Fate, Report, TakenBack
+from foldproof.reporting.rule_page import LOWERS, RulePage
+from foldproof.rewriting.ledger import Entry
+from foldproof.rewriting.rule import ANY, LAST_OPSET, Rule
 
 if TYPE_CHECKING:
     from foldproof.verification import Verification
@@ -48,6 +52,65 @@ def show_verification(verification: Verification, *, verbose: bool = False, cons
     console = console or Console(highlight=False)
     for line in _verification_lines(verification, verbose):
         console.print(line)
+
+
+def show_rules(rules: Sequence[Rule], *, console: Console | None = None) -> None:
+    """Prints one line for each rule, by family."""
+    console = console or Console(highlight=False)
+    width = max((len(rule.name) for rule in rules), default=0)
+    for family, members in groupby(sorted(rules, key=lambda rule: rule.family), key=lambda rule: rule.family):
+        console.print(f"[bold]{safe(family)}[/]")
+        for rule in members:
+            line = f"  {safe(rule.name):{width}}  {_class_of(rule)}  {safe(rule.equation)}"
+            console.print(line, soft_wrap=True)
+
+
+def show_rule(page: RulePage, *, console: Console | None = None) -> None:
+    """Prints all that there is to say of a rule."""
+    console = console or Console(highlight=False)
+    rule = page.rule
+    lines = [f"[bold]{safe(rule.name)}[/], of the family {safe(rule.family)}", "", f"  [bold]{safe(rule.equation)}[/]"]
+    if rule.explanation:
+        lines += ["", safe_lines(rule.explanation)]
+    kept = "each bit of the outputs stays the same" if rule.exact else "floats may round differently"
+    rows = {"class": f"{_class_of(rule).strip()}: {kept}"}
+    if not rule.of_initializers and rule.op_types:
+        domain = f" of {rule.domain}" if rule.domain else ""
+        rows["tried at"] = safe("any operator" if ANY in rule.op_types else ", ".join(rule.op_types) + domain)
+    if rule.since > 1 or rule.until < LAST_OPSET:
+        rows["opsets"] = f"{rule.since} and later" if rule.until == LAST_OPSET else f"{rule.since} to {rule.until}"
+    rows["level"] = f"-O{rule.level}" + ("" if rule.level == 3 else " and higher")
+    rows["benefit"] = f"{rule.benefit}: rules of one node are tried from the highest down"
+    rows["lowers"] = LOWERS[rule.lowers]
+    lines += ["", *(f"[dim]{name:9}[/] {text}" for name, text in rows.items())]
+    if page.before:
+        lines += ["", "[dim]before[/]", safe_lines(page.before), "", "[dim]after[/]", safe_lines(page.after)]
+    for line in lines:
+        console.print(line, soft_wrap=True)
+
+
+def _class_of(rule: Rule) -> str:
+    return "[green]exact[/]    " if rule.exact else "[yellow]tolerant[/] "
+
+
+def safe_lines(text: str) -> str:
+    """The same as `safe`, of a text whose lines stay."""
+    return "\n".join(map(safe, text.splitlines()))
+
+
+def show_guilty(found: TakenBack | Entry | None, *, console: Console | None = None) -> None:
+    """Prints the rewrite that a bisection found."""
+    console = console or Console(highlight=False)
+    if found is None:
+        console.print("no rewrite does harm: the optimized model is good")
+        return
+    console.print(f"[red]guilty:[/] rewrite {found.number}, the rule {safe(found.rule)!s} at {safe(found.place)}")
+    if isinstance(found, TakenBack):
+        first, where = found.difference, binding_text(found.difference.binding)
+        console.print(safe(f"with it the output {first.output} differs at {where}: {first.detail}"))
+    else:
+        console.print(safe(f"{'; '.join(found.removed)} => {'; '.join(found.added) or 'nothing'}"))
+    console.print(f"leave the rule out with --skip-rules {safe(found.rule)}")
 
 
 def safe(text: object) -> str:

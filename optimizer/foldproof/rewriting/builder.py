@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import onnx_ir as ir
 
+from foldproof.rewriting.constants import as_tensor, rename
+from foldproof.rewriting.inlining import Store, Unpacked, copy_of, unpack
+from foldproof.rewriting.names import Names
 from foldproof.rewriting.rule import Reason
 
 
 class CannotBuild(Exception):
-    """A constant that a rewrite needs can't be stored where the rewrite stands."""
+    """A rewrite needs something that can't be made where it stands, such as a constant of a type that none holds."""
 
     def __init__(self, reason: Reason) -> None:
         self.reason = reason
@@ -23,18 +26,25 @@ class Builder:
     """Makes nodes in front of the one that they replace.
 
     Args:
-        fresh: Gives a name that nothing has, made from a stem.
+        names: The names that are taken.
         store: Stores a constant and gives its value.
         stem: The name that the names of new values derive from: that of the output which is replaced.
+
+    Attributes:
+        nodes: All that were made or moved, in their order.
+        moved: Those that were there before, and have a history of their own.
+        extended: Bodies to which nodes were moved.
+        rereading: Nodes that were there before and read something else now, of which more may be known.
     """
 
-    def __init__(
-        self, fresh: Callable[[str], str], store: Callable[[ir.TensorProtocol, str], ir.Value | Reason], stem: str
-    ) -> None:
-        self._fresh = fresh
+    def __init__(self, names: Names, store: Store, stem: str) -> None:
+        self._names = names
         self._store = store
         self._stem = stem
         self.nodes: list[ir.Node] = []
+        self.moved: set[ir.Node] = set()
+        self.extended: list[ir.Graph] = []
+        self.rereading: list[ir.Node] = []
 
     def __getattr__(self, op_type: str) -> Callable[..., Any]:
         """An operator of `ai.onnx`, called with its inputs and its attributes by name."""
@@ -46,19 +56,143 @@ class Builder:
         self, op_type: str, *inputs: ir.Value | None, domain: str = "", outputs: int = 1, **attributes: Any
     ) -> ir.Value | tuple[ir.Value, ...]:
         """One new node; its output, or all of them where there is more than one."""
-        made = [ir.Value(name=self._fresh(f"{self._stem}_{op_type}")) for _ in range(outputs)]
+        made = [ir.Value(name=self._names.fresh(f"{self._stem}_{op_type}")) for _ in range(outputs)]
         converted = ir.convenience.convert_attributes(attributes)
         node = ir.Node(domain, op_type, inputs, converted, outputs=made, name=made[0].name)
         self.nodes.append(node)
         return made[0] if outputs == 1 else tuple(made)
 
-    def constant(self, array: np.ndarray[Any, Any] | np.generic) -> ir.Value:
+    def constant(self, array: np.ndarray[Any, Any] | np.generic | ir.TensorProtocol) -> ir.Value:
         """A constant, shared with an equal one where there is one.
 
         Raises:
             CannotBuild: Where no constant of this type can be stored. The rewriter takes it as the reason.
         """
-        value = self._store(ir.Tensor(np.asarray(array)), f"{self._stem}_constant")
+        value = self._store(as_tensor(array), f"{self._stem}_constant")
         if isinstance(value, Reason):
             raise CannotBuild(value)
         return value
+
+    def remake(
+        self,
+        node: ir.Node,
+        *,
+        inputs: Sequence[ir.Value | None] | None = None,
+        without: Container[int] = (),
+        extra: Sequence[ir.Value] = (),
+        **attributes: Any,
+    ) -> list[ir.Value | None]:
+        """A node like one that it takes the place of. It takes over the bodies, which may be changed here.
+
+        Args:
+            node: The node that goes.
+            inputs: What the new one reads; the same where that is left out.
+            without: The positions of the outputs that it has no more.
+            extra: Values that go too, and of which it has a like output after its own.
+            attributes: Those that it has otherwise; None for one that it has no more.
+
+        Returns:
+            For each output of the node, and each extra one, that of the new one; None where it has none.
+        """
+        kept = [None if k in without else self._like(output) for k, output in enumerate(node.outputs)]
+        kept += [self._like(value) for value in extra]
+        changed = {attribute.name: attribute for attribute in ir.convenience.convert_attributes(attributes)}
+        merged = {**node.attributes, **changed}
+        self.nodes.append(
+            ir.Node(
+                node.domain,
+                node.op_type,
+                node.inputs if inputs is None else inputs,
+                [attribute for name, attribute in merged.items() if attributes.get(name, attribute) is not None],
+                overload=node.overload,
+                outputs=[value for value in kept if value is not None],
+                version=node.version,
+                name=node.name,
+                doc_string=node.doc_string,
+            )
+        )
+        return kept
+
+    def _like(self, value: ir.Value) -> ir.Value:
+        name = self._names.derive(value.name) if value.name else value.name
+        like = ir.Value(name=name, type=value.type, shape=value.shape, doc_string=value.doc_string)
+        like.metadata_props.update(value.metadata_props)
+        return like
+
+    def move(self, node: ir.Node) -> None:
+        """Moves a node out of a body. All that it reads must be readable here."""
+        assert node.graph is not None
+        node.graph.remove(node)
+        self.nodes.append(node)
+        self.moved.add(node)
+
+    def reread(self, old: ir.Value, new: ir.Value, inside: Iterable[ir.Graph]) -> None:
+        """Lets all nodes in some bodies, at any depth, read another value in the place of one."""
+        nodes = {node for body in inside for node in body.all_nodes()}
+        for use in [use for use in old.uses() if use.node in nodes]:
+            use.node.replace_input_with(use.idx, new)
+            self.rereading.append(use.node)
+
+    def extend(self, body: ir.Graph, other: ir.Graph) -> None:
+        """Moves all that a body holds to the end of another one, which hands out what both did. Neither has inputs.
+
+        Args:
+            body: The body that stays.
+            other: The body that goes. It is empty afterwards.
+        """
+        outputs, nodes = list(other.outputs), list(other)
+        other.outputs.clear()  # first: one of them may be an initializer, which belongs to no other graph then
+        for name, value in list(other.initializers.items()):
+            del other.initializers[name]
+            if name in body.initializers:
+                rename(value, self._names.fresh(name))
+            body.register_initializer(value)
+        for node in nodes:
+            other.remove(node)
+            for output in node.outputs:
+                if output.name:
+                    output.name = self._names.derive(output.name)
+        body.extend(nodes)
+        body.outputs.extend(outputs)
+        self.extended.append(body)
+
+    def inline(self, body: ir.Graph, *inputs: ir.Value | None) -> list[ir.Value | None]:
+        """Moves all nodes of a body that goes out of it. Values keep their names where nothing else has them.
+
+        Args:
+            body: The body. It is empty afterwards.
+            inputs: What each of its inputs is.
+
+        Returns:
+            The values that it handed out.
+
+        Raises:
+            CannotBuild: Its initializers can't be stored.
+        """
+        unpacked = self._unpacked(body, inputs, self._names.derive)
+        self.moved.update(unpacked.nodes)
+        return unpacked.outputs
+
+    def inline_copy(
+        self, graph: ir.Graph, *inputs: ir.Value | None, attributes: Mapping[str, ir.Attr] | None = None
+    ) -> list[ir.Value | None]:
+        """The same of a body or function that stays as it is: its nodes are copied, under names of their own.
+
+        Args:
+            graph: The graph to copy.
+            inputs: What each of its inputs is.
+            attributes: For a function's graph, the attributes of the call.
+        """
+        copy = copy_of(graph, self._names.fresh, attributes)
+        unpacked = self._unpacked(copy, inputs, self._names.fresh)
+        for node in unpacked.nodes:
+            node.name = next((output.name for output in node.outputs if output.name), node.name)
+        return unpacked.outputs
+
+    def _unpacked(self, body: ir.Graph, inputs: Sequence[ir.Value | None], derive: Callable[[str], str]) -> Unpacked:
+        unpacked = unpack(body, inputs, derive, self._store)
+        if isinstance(unpacked, Reason):
+            raise CannotBuild(unpacked)
+        self.nodes.extend(unpacked.nodes)
+        self.rereading.extend(unpacked.readers)
+        return unpacked

@@ -9,6 +9,7 @@ import onnx_ir as ir
 
 from foldproof.facts.schema_inference import schema_of
 from foldproof.graphs import tensor_type
+from foldproof.large_tensors import SPILLED_FROM, Spill
 from foldproof.rewriting.names import Names
 from foldproof.rewriting.rule import Reason
 
@@ -54,6 +55,7 @@ class Constants:
         self._overridable = overridable
         self._inputs_list_initializers = inputs_list_initializers
         self._stored: dict[_Key, ir.Value] | None = None
+        self._spill = Spill()
 
     def store(
         self, tensor: ir.TensorProtocol, name: str, graph: ir.Graph, *, replaces: bool = False
@@ -73,6 +75,8 @@ class Constants:
         Returns:
             The value, or the reason why it can't be stored.
         """
+        if type(tensor) is ir.Tensor and tensor.nbytes >= SPILLED_FROM:
+            tensor = self._spill.tensor(tensor.numpy())
         name_it = self._names.derive if replaces else self._names.fresh
         if graph is not self._model.graph:
             return self._constant_node(tensor, name_it(name), graph, graph)
@@ -165,6 +169,13 @@ def _key(tensor: ir.TensorProtocol) -> _Key | None:
 
 def _value_of(tensor: ir.TensorProtocol, name: str) -> ir.Value:
     return ir.Value(name=name, type=ir.TensorType(tensor.dtype), shape=ir.Shape(tensor.shape.numpy()))
+
+
+def rename(value: ir.Value, name: str) -> None:
+    """Gives a value another name. A tensor that it holds may be the caller's, and keeps its own."""
+    if value.const_value is not None:
+        value.const_value = _named(value.const_value, name)
+    value.name = name
 
 
 def _named(tensor: ir.TensorProtocol, name: str) -> ir.TensorProtocol:

@@ -15,10 +15,11 @@ from foldproof.graphs import bodies_of
 from foldproof.rewriting.builder import Builder, CannotBuild
 from foldproof.rewriting.constants import Constants, as_tensor
 from foldproof.rewriting.description import place_of, value_text
-from foldproof.rewriting.inlining import inline
+from foldproof.rewriting.inlining import inner_nodes
 from foldproof.rewriting.listener import Listener
 from foldproof.rewriting.names import Names
-from foldproof.rewriting.rule import Action, Constant, Forward, Inline, Reason, Remove
+from foldproof.rewriting.provenance import hand_down, orphans
+from foldproof.rewriting.rule import Action, Constant, Forward, Reason, Remove, Replace
 from foldproof.rewriting.worklist import Worklist
 
 
@@ -70,8 +71,11 @@ class Editor:
             What was done; or the reason why it can't be done, where nothing is changed.
         """
         assert node.graph is not None
-        added: list[ir.Node] = []
+        builder: Builder | None = None
         replacements: Sequence[ir.Value | None]
+        gone = [node, *(action.gone_too if isinstance(action, Replace) else ())]
+        for listener in self._listeners:
+            listener.begins(gone)
         if isinstance(action, Remove):
             replacements = [None] * len(node.outputs)
         elif isinstance(action, Forward):
@@ -83,31 +87,38 @@ class Editor:
             if isinstance(stored, Reason):
                 return stored
             replacements = stored
-        elif isinstance(action, Inline):
-            root = self._facts.root(node.graph)
-            moved = inline(action.body, node, root, self._facts, self._names, self._constants)
-            if isinstance(moved, Reason):
-                return moved
-            replacements, added = moved
         else:
+            kept = next((each for each in action.gone_too if self.is_kept(each)), None)
+            if kept is not None:
+                return Reason("the node {} would go with it", kept.name)
             try:
-                replacements, added = self._built(node, action.build)
+                replacements, builder = self._built(node, action.build)
             except CannotBuild as failure:
                 return failure.reason
         change = Change()
         if not isinstance(action, Remove):
             texts = tuple(value_text(value) for value in replacements if value is not None)
             change = Change(texts, known_shapes(node.inputs, self._facts))
-        for output, value in zip(node.outputs, replacements, strict=True):
+        read = [value for each in gone for value in each.inputs]
+        for output, value in zip((output for each in gone for output in each.outputs), replacements, strict=True):
             if value is not None:
                 self._replace(output, value, node)
-        self._discard(node)
-        for each in added:
-            self._created(each)
+        for each in gone:
+            self._discard(each)
+        if builder is not None:
+            hand_down([*gone, *orphans(read)], (each for each in builder.nodes if each not in builder.moved))
+            for each in builder.nodes:
+                self._created(each)
         return change
+
+    def is_kept(self, node: ir.Node) -> bool:
+        """Whether the person wants a node to stay, or one that it holds in its bodies."""
+        return bool(self._keep) and any(each.name in self._keep for each in (node, *inner_nodes(node)))
 
     def forward_initializer(self, value: ir.Value, other: ir.Value) -> None:
         """Lets all that reads an initializer read another one. Nothing is queued: a round begins after it."""
+        for listener in self._listeners:
+            listener.forwarded(value, other)
         value.replace_all_uses_with(other)
 
     # Making what takes the node's place ------------------------------------------------------------------------------
@@ -132,16 +143,19 @@ class Editor:
 
     def _built(
         self, node: ir.Node, build: Callable[[Builder], ir.Value | Sequence[ir.Value | None]]
-    ) -> tuple[Sequence[ir.Value | None], list[ir.Node]]:
+    ) -> tuple[Sequence[ir.Value | None], Builder]:
         assert node.graph is not None
         store = partial(self._constants.store, graph=self._facts.root(node.graph))
-        builder = Builder(self._names.fresh, store, place_of(node))
+        builder = Builder(self._names, store, place_of(node))
         built = build(builder)
         node.graph.insert_before(node, builder.nodes)
         for new in builder.nodes:
             self._facts.order.place(new, node)
-            new.metadata_props.update(node.metadata_props)
-        return ([built] if isinstance(built, ir.Value) else built), builder.nodes
+            self._facts.adopt(new)
+        for body in builder.extended:
+            self._facts.order.number(body)
+        self._worklist.push(self._facts.infer_again(dict.fromkeys(builder.rereading)))
+        return ([built] if isinstance(built, ir.Value) else built), builder
 
     # Putting it there ------------------------------------------------------------------------------------------------
 
@@ -151,11 +165,11 @@ class Editor:
 
     def _replace(self, output: ir.Value, value: ir.Value, node: ir.Node) -> None:
         """Lets all that reads an output read another value, under the output's name where that is a graph's output."""
+        for listener in self._listeners:
+            listener.replaced(output, value)
         before = self._facts.of(output)
         self._facts.learn(value, before)
         teaches = is_more(self._facts.of(value), before)
-        for listener in self._listeners:
-            listener.replaced(output, value)
         graph = output.graph
         assert graph is not None
         if output.is_graph_output():
@@ -173,6 +187,7 @@ class Editor:
             value.name = name
             return value
         identity = ir.Node("", "Identity", [value], outputs=[ir.Value(name=name)])
+        hand_down([node], [identity])
         graph.insert_before(node, identity)
         self._facts.order.place(identity, node)
         self._created(identity)  # of a constant, it is folded
@@ -194,7 +209,9 @@ class Editor:
 
     def _discard(self, node: ir.Node) -> None:
         """Takes a node out of its graph, with all that its bodies hold."""
-        gone = [node, *(each for body in bodies_of(node) for each in body.all_nodes())]
+        # A body that another node has taken over stays.
+        own = (body for body in bodies_of(node) if self._facts.owner(body) is node)
+        gone = [node, *(each for body in own for each in body.all_nodes())]
         read: list[list[ir.Value]] = []
         for each in gone:
             read.append([value for value in each.inputs if value is not None])

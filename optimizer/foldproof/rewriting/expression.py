@@ -178,6 +178,7 @@ def expression_rule(
             equation=text.equation,
             explanation=text.explanation,
             example=text.example,
+            family=text.family,
             benefit=benefit,
             level=level,
             lowers=lowers,

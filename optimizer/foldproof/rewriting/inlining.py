@@ -1,56 +1,119 @@
-"""Moves what a body holds into the graph around it."""
+"""Takes the nodes of a body or of a function out of it, to be put where it is run."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
 import onnx_ir as ir
 
-from foldproof.facts import Facts
-from foldproof.rewriting.constants import Constants
-from foldproof.rewriting.names import Names
+from foldproof.graphs import bodies_of
+from foldproof.rewriting.constants import rename
 from foldproof.rewriting.rule import Reason
 
+Store: TypeAlias = "Callable[[ir.TensorProtocol, str], ir.Value | Reason]"
+"""Stores a constant under a name, and gives the value that holds it."""
 
-def inline(
-    body: ir.Graph, node: ir.Node, root: ir.Graph, facts: Facts, names: Names, constants: Constants
-) -> tuple[list[ir.Value], list[ir.Node]] | Reason:
-    """Moves the nodes and initializers of a body without inputs in front of the node that holds it.
 
-    Values keep their names where nothing else has them.
+class Unpacked(NamedTuple):
+    """What was in a body.
+
+    Attributes:
+        outputs: The values that it handed out.
+        nodes: Its nodes.
+        readers: Those that read inputs of the body before, also in bodies of these nodes.
+    """
+
+    outputs: list[ir.Value | None]
+    nodes: list[ir.Node]
+    readers: list[ir.Node]
+
+
+def unpack(
+    body: ir.Graph, inputs: Sequence[ir.Value | None], derive: Callable[[str], str], store: Store
+) -> Unpacked | Reason:
+    """Takes all nodes out of a body. They read what is given in the place of the body's inputs.
 
     Args:
         body: The body. It is empty afterwards.
-        node: The node that holds it.
-        root: The main graph or function in which the node stands.
-        facts: What is proven.
-        names: The names that are taken.
-        constants: Where initializers go.
+        inputs: What each of its inputs is; None for one that is left out. Those at the end may be missing.
+        derive: Gives each value its name from the one that it has.
+        store: Where the body's initializers go.
 
     Returns:
-        The values that the body handed out, and the nodes that were moved; or the reason why it can't be done.
+        What came out; or the reason why it can't be done, where the body is unchanged.
     """
-    graph = node.graph
-    assert graph is not None
-    moved = list(body)
-    outputs = list(body.outputs)
-    for name, value in list(body.initializers.items()):
-        tensor = value.const_value
-        if tensor is None:
+    bound: dict[ir.Value, ir.Value | None] = dict.fromkeys(body.inputs)
+    bound.update(zip(body.inputs, inputs, strict=False))
+    for name, value in body.initializers.items():
+        if value in bound:
+            return Reason("its body has the input {}, which is an initializer too", name)
+        if value.const_value is None:
             return Reason("its body has an initializer {} without a value", name)
-        stored = constants.store(tensor, name, root, replaces=True)
+        stored = store(value.const_value, name)
         if isinstance(stored, Reason):
             return stored
-        outputs = [stored if output is value else output for output in outputs]
-        del body.initializers[name]
-        while value.is_graph_output():
-            body.outputs.remove(value)
-        value.replace_all_uses_with(stored)
+        bound[value] = stored
+    outputs = [bound.get(output, output) for output in body.outputs]
     body.outputs.clear()
-    for each in moved:
-        body.remove(each)
-        for value in each.outputs:
+    body.initializers.clear()
+    readers = []
+    for value, other in bound.items():
+        for use in tuple(value.uses()):
+            use.node.replace_input_with(use.idx, other)
+            readers.append(use.node)
+    nodes = list(body)
+    for node in nodes:
+        body.remove(node)
+        for output in node.outputs:
+            if output.name:
+                output.name = derive(output.name)
+    return Unpacked(outputs, nodes, readers)
+
+
+def copy_of(graph: ir.Graph, fresh: Callable[[str], str], attributes: Mapping[str, ir.Attr] | None) -> ir.Graph:
+    """A copy of a body or of a function's graph. What stands in the bodies of its nodes has names of its own.
+
+    Args:
+        graph: The graph.
+        fresh: Gives a name that nothing has, made from a stem.
+        attributes: For a function's graph, the attributes of the call: what refers to one gets it, or is left out.
+    """
+    copy = graph.clone(allow_outer_scope_values=True)
+    for inner in copy.subgraphs():
+        own = [*inner.inputs, *inner.initializers.values(), *(output for node in inner for output in node.outputs)]
+        for value in dict.fromkeys(own):
             if value.name:
-                value.name = names.derive(value.name)
-    graph.insert_before(node, moved)
-    for each in moved:
-        facts.order.place(each, node)
-    return outputs, moved
+                rename(value, fresh(value.name))
+    if attributes is not None:
+        for node in copy.all_nodes():
+            for name, attribute in list(_references(node)):
+                given = attributes.get(str(attribute.ref_attr_name))
+                if given is None:
+                    del node.attributes[name]
+                else:
+                    node.attributes[name] = _renamed(given, name)
+    return copy
+
+
+def _references(node: ir.Node) -> Iterator[tuple[str, ir.Attr]]:
+    return ((name, attribute) for name, attribute in node.attributes.items() if attribute.is_ref())
+
+
+def _renamed(attribute: ir.Attr, name: str) -> ir.Attr:
+    if attribute.is_ref():
+        return ir.RefAttr(name, str(attribute.ref_attr_name), attribute.type)
+    return ir.Attr(name, attribute.type, attribute.value)
+
+
+def holds_graphs(attributes: Mapping[str, ir.Attr]) -> bool:
+    """Whether an attribute of a call is a graph: it would have to be copied for each reference."""
+    return any(attribute.type in _GRAPHS for attribute in attributes.values())
+
+
+_GRAPHS = frozenset({ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS})
+
+
+def inner_nodes(node: ir.Node) -> Iterator[ir.Node]:
+    """The nodes in the bodies of a node, at any depth."""
+    return (each for body in bodies_of(node) for each in body.all_nodes())

@@ -10,7 +10,7 @@ import onnx_ir as ir
 from foldproof.errors import FoldproofError, RuleError
 from foldproof.facts import Facts
 from foldproof.facts.description import path_of
-from foldproof.graphs import all_graphs, annotated_names, bodies_of, node_label, operator_name
+from foldproof.graphs import all_graphs, annotated_names, node_label, operator_name
 from foldproof.rewriting.conformance import complaint, malformation
 from foldproof.rewriting.constants import Constants
 from foldproof.rewriting.description import node_text, place_of
@@ -18,7 +18,7 @@ from foldproof.rewriting.editor import Editor
 from foldproof.rewriting.ledger import Entry, Ledger
 from foldproof.rewriting.listener import Listener
 from foldproof.rewriting.names import Names
-from foldproof.rewriting.rule import ANY, Action, Forward, Outcome, Reason, Remove, Rule
+from foldproof.rewriting.rule import Action, Forward, Outcome, Reason, Remove, Replace, Rule
 from foldproof.rewriting.worklist import Worklist
 
 if TYPE_CHECKING:
@@ -68,8 +68,7 @@ class Rewriter:
         self._model = model
         self._facts = facts
         self._rules = sorted(rules, key=lambda rule: -rule.benefit)
-        self._rules_of: dict[tuple[str, str], list[Rule]] = {}
-        self._keep = frozenset(keep_node)
+        self._rules_of: dict[tuple[str, str, int], list[Rule]] = {}
         self._worklist = Worklist()
         names = Names(model)
         constants = Constants(
@@ -79,7 +78,8 @@ class Rewriter:
             inputs_list_initializers=inputs_list_initializers,
             initializers_are_inputs=initializers_are_inputs,
         )
-        self._editor = Editor(facts, names, constants, self._worklist, self._keep, listeners)
+        self._listeners = tuple(listeners)
+        self._editor = Editor(facts, names, constants, self._worklist, frozenset(keep_node), self._listeners)
         self._stop_after = stop_after
         self._taken_back = frozenset(taken_back)
         self._folder = folder
@@ -137,19 +137,15 @@ class Rewriter:
     # Asking the rules ------------------------------------------------------------------------------------------------
 
     def _rules_at(self, node: ir.Node) -> list[Rule]:
-        """The rules of a node's operator, the most beneficial first."""
-        key = node.domain, node.op_type
+        """The rules of a node's operator in its opset, the most beneficial first."""
+        key = node.domain, node.op_type, self._facts.opset_version(node)
         if key not in self._rules_of:
-            self._rules_of[key] = [
-                rule
-                for rule in self._rules
-                if ANY in rule.op_types or (rule.domain == node.domain and node.op_type in rule.op_types)
-            ]
+            self._rules_of[key] = [rule for rule in self._rules if rule.is_for(*key)]
         return self._rules_of[key]
 
     def _rewrite(self, node: ir.Node) -> bool:
         """Applies the first rule that applies at a node; whether one did."""
-        if self._keep and self._is_kept(node):
+        if self._editor.is_kept(node):
             return False
         if node not in self._malformed:
             self._malformed[node] = malformation(node, self._facts)
@@ -169,12 +165,6 @@ class Rewriter:
                 outcome = refusal
             self.reasons.setdefault(node, {})[rule.name] = outcome
         return False
-
-    def _is_kept(self, node: ir.Node) -> bool:
-        """Whether the person wants a node to stay, or one that it holds in its bodies."""
-        return node.name in self._keep or any(
-            inner.name in self._keep for body in bodies_of(node) for inner in body.all_nodes()
-        )
 
     def _ask(self, rule: Rule, subject: ir.Node | ir.Value, node: ir.Node | None) -> Outcome:
         try:
@@ -206,16 +196,19 @@ class Rewriter:
     def _apply(self, rule: Rule, node: ir.Node, action: Action) -> Reason | None:
         """Carries out an action at a node, and writes it down; the reason why not, where it can't be done."""
         assert node.graph is not None
-        place, graph, removed = place_of(node), path_of(node.graph, self._facts), node_text(node)
+        gone = (node, *(action.gone_too if isinstance(action, Replace) else ()))
+        place, graph, removed = place_of(node), path_of(node.graph, self._facts), tuple(map(node_text, gone))
         refusal = self._refusal(rule, place)
         if refusal is not None:
             return refusal
         change = self._editor.apply(node, action)
         if isinstance(change, Reason):
             return change
-        entry = self.ledger.add(rule.name, rule.exact, place, graph, (removed,), change.added, change.because)
-        self.entries[node] = entry
-        self.reasons.pop(node, None)
+        entry = self.ledger.add(rule.name, rule.exact, place, graph, removed, change.added, change.because)
+        for each in gone:
+            self.entries[each] = entry
+            self.reasons.pop(each, None)
+        self._tell(entry)
         return None
 
     def _refusal(self, rule: Rule, place: str) -> Reason | None:
@@ -253,4 +246,10 @@ class Rewriter:
         del graph.initializers[name]
         if value.is_graph_input():
             graph.inputs.remove(value)
-        self.ledger.add(rule.name, rule.exact, name, path_of(graph, self._facts), (f"initializer {name}",), added)
+        self._tell(
+            self.ledger.add(rule.name, rule.exact, name, path_of(graph, self._facts), (f"initializer {name}",), added)
+        )
+
+    def _tell(self, entry: Entry) -> None:
+        for listener in self._listeners:
+            listener.written(entry)

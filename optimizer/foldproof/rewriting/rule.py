@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import inspect
+import textwrap
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -70,21 +71,13 @@ class Replace:
     """New nodes take the node's place.
 
     Attributes:
-        build: Makes them, as `op.Size(x)`, and returns the values that replace the node's outputs, in their order.
+        build: Makes them, as `op.Size(x)`, and returns the values that replace the node's outputs, in their order;
+            None for one that nothing reads.
+        gone_too: Other nodes that go with it. What `build` returns ends with what replaces their outputs.
     """
 
     build: Callable[[Builder], ir.Value | Sequence[ir.Value | None]]
-
-
-@dataclasses.dataclass(frozen=True)
-class Inline:
-    """A body without inputs that the node holds takes the node's place: its outputs are the node's.
-
-    Attributes:
-        body: The body.
-    """
-
-    body: ir.Graph
+    gone_too: tuple[ir.Node, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,7 +85,7 @@ class Remove:
     """The node, or the initializer, goes: nothing reads it."""
 
 
-Action: TypeAlias = "Constant | Forward | Replace | Inline | Remove"
+Action: TypeAlias = "Constant | Forward | Replace | Remove"
 Outcome: TypeAlias = "Action | Reason | None"
 """What a rule says at a node: what to do, the reason why not, or None where the node is not its concern."""
 
@@ -101,21 +94,23 @@ class Cost(enum.IntEnum):
     """What rules lower: each rewrite lowers the one that its rule declares, and raises none that stands before it.
 
     Compared in this order, like the letters of words, the costs of a model fall with each rewrite; they are whole
-    numbers, so rewriting ends. What nothing reads counts only for the last one: it goes by itself.
+    numbers, so rewriting ends. What nothing reads counts for the last one only, and after all of them in the same way.
     """
 
+    CALLS = 0
+    """Calls of the model's own functions. One that calls no other is inlined first: so none comes with its body."""
     CONTROL = 1
-    """Nodes that hold bodies, and calls of functions."""
+    """Nodes that hold bodies; one that holds such nodes counts more than they do, however often they are copied."""
     NODES = 2
-    """Nodes, those in bodies and functions counted, constants not."""
+    """Nodes, also in bodies and functions. A constant is none, an Identity half a one: it may only name an output."""
     NESTING = 3
     """Nodes in bodies, each counted once for each body around it."""
     EXPRESSION = 4
     """Operators of what the graphs give, each output written out as one expression, in which nothing is shared."""
-    OPERANDS = 5
-    """Values that nodes read, constants not counted, and values that they make."""
-    FORM = 6
+    FORM = 5
     """Nodes in a form for which there is a cheaper one. No rule leads back from that."""
+    OPERANDS = 6
+    """Values that nodes read and make; those that are not constant count twice."""
     STORED = 7
     """Nodes and initializers in all, also those that nothing reads."""
 
@@ -146,6 +141,8 @@ class Rule:
         lowers: The cost that each of its rewrites lowers.
         since: The first version of the operators' opset at which it is tried.
         until: The last one.
+        on_request: Whether it is applied only where the person asks for it by its name, or by the option of that name.
+        family: The module that it stands in: rules of one kind stand together.
     """
 
     name: str
@@ -162,10 +159,18 @@ class Rule:
     lowers: Cost = Cost.NODES
     since: int = 1
     until: int = LAST_OPSET
+    on_request: bool = False
+    family: str = ""
 
     def __call__(self, subject: ir.Node | ir.Value, facts: Facts) -> Outcome:
         """Asks the rule, so that a rule can be tested as the function that it was written as."""
         return self.apply(subject, facts)
+
+    def is_for(self, domain: str, op_type: str, version: int) -> bool:
+        """Whether it is tried at the nodes of an operator, in a version of its domain's opset."""
+        if ANY in self.op_types:
+            return True
+        return domain == self.domain and op_type in self.op_types and self.since <= version <= self.until
 
 
 def rule(
@@ -177,6 +182,7 @@ def rule(
     lowers: Cost = Cost.NODES,
     since: int = 1,
     until: int = LAST_OPSET,
+    on_request: bool = False,
 ) -> Callable[[Callable[[ir.Node, Facts], Outcome]], Rule]:
     """Makes a rule of a function `(node, facts) -> outcome`, whose docstring starts with the rule's equation.
 
@@ -189,6 +195,7 @@ def rule(
         lowers: See `Rule.lowers`.
         since: See `Rule.since`.
         until: See `Rule.until`.
+        on_request: See `Rule.on_request`.
     """
 
     def make(function: Callable[[ir.Node, Facts], Outcome]) -> Rule:
@@ -202,11 +209,13 @@ def rule(
             equation=text.equation,
             explanation=text.explanation,
             example=text.example,
+            family=text.family,
             benefit=benefit,
             level=level,
             lowers=lowers,
             since=since,
             until=until,
+            on_request=on_request,
         )
 
     return make
@@ -228,6 +237,7 @@ def initializer_rule(
             equation=text.equation,
             explanation=text.explanation,
             example=text.example,
+            family=text.family,
             level=level,
             lowers=lowers,
             of_initializers=True,
@@ -242,6 +252,7 @@ class Documentation(NamedTuple):
     equation: str
     explanation: str
     example: str
+    family: str
 
 
 def documented(definition: object, name: str) -> Documentation:
@@ -260,4 +271,5 @@ def documented(definition: object, name: str) -> Documentation:
     equation, _, explanation = text.partition("\n")
     if not equation:
         raise UsageError(f"the rule {name!r} has no docstring", hint="Start it with the rule's equation")
-    return Documentation(equation, explanation.strip(), inspect.cleandoc(example))
+    family = str(getattr(definition, "__module__", "")).rpartition(".")[2]
+    return Documentation(equation, explanation.strip(), textwrap.dedent(example).strip(), family)

@@ -14,7 +14,7 @@ from .feeds import Plan, Style
 from .goals import Goal
 from .hints import Hints
 from .repairs import repairs
-from .signature import Input
+from .signature import Input, keys_of
 from .templates import rank_choices, templates
 
 _STYLES: tuple[Style, ...] = ("mixed", "positive", "ones", "length", "zeros", "flat")
@@ -34,6 +34,11 @@ class Search:
 
     def __init__(self, inputs: tuple[Input, ...], goal: Goal, hints: Hints, known: Plan | None = None) -> None:
         self._inputs = inputs
+        self._pinned = goal.pinned
+        self._equal: list[str] = []
+        if goal.size == "equal":
+            fixed = {*goal.pinned, *(key for hint in hints.values() for key in hint.dims)}
+            self._equal = [key for key in keys_of(inputs) if key not in fixed]
         self._queue: list[tuple[int, int, Plan]] = []
         self._costs: dict[tuple[object, ...], int] = {}
         self._order = itertools.count()
@@ -42,7 +47,9 @@ class Search:
         for rank_cost, ranks in rank_choices(inputs):
             for cost, dims in templates(inputs, goal, ranks, hints):
                 for step, style in enumerate(_STYLES):
-                    plan = Plan(dims, style, goal.values, None, ranks, goal.override, goal.absent, goal.seed)
+                    plan = Plan(
+                        dims, style, goal.values, None, ranks, goal.override, goal.absent, goal.seed, goal.special
+                    )
                     self._push(rank_cost + cost + _STYLE_COST * step, plan)
                     if goal.override == "all":
                         self._push(rank_cost + cost + 1, dataclasses.replace(plan, override="floats"))
@@ -85,14 +92,19 @@ class Search:
             override=goal.override,
             absent=goal.absent,
             seed=goal.seed,
+            special=goal.special,
         )
-        if not goal.fresh and goal.size != "large":
-            self._push(0, plan)
+        if not goal.fresh and goal.size == "apart":
+            self._push(0, dataclasses.replace(plan, dims={**known.dims, **goal.pinned}))
         for cost, dims in templates(self._inputs, goal, known.ranks, {}, known.dims):
             if cost <= 2:
                 self._push(cost, dataclasses.replace(plan, dims=dims))
 
     def _push(self, cost: int, plan: Plan) -> None:
+        if any(plan.dims.get(key, size) != size for key, size in self._pinned.items()):
+            return  # what a message suggested, but a person or the goal wants another size
+        if len({plan.dims[key] for key in self._equal if key in plan.dims}) > 1:
+            return
         if plan.key not in self._costs:
             self._costs[plan.key] = cost
             heapq.heappush(self._queue, (cost, next(self._order), plan))

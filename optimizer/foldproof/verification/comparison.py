@@ -1,10 +1,11 @@
 """Comparing what two models hand out: structure, dtypes, shapes and values.
 
-Integers, booleans and strings are compared exactly. Floats are compared bit for bit where only exact rules
-fired: NaN equals NaN, whatever its payload, and -0.0 differs from 0.0. Otherwise `a` and `b` may differ by
-`rtol * |a| + rtol / 10 * scale`, where `scale` is the largest finite magnitude around (see `magnitude_around`),
-at least one smallest normal number; NaN and infinities must still be the same. `rtol` is by the dtype, see
-`RTOL`. An output that is beyond it may still lie within the original's own noise, see `noise.py`.
+Integers, booleans and strings are compared exactly, but for integers that hang on floats which are nearly equal, see
+`margins.py`. Floats are compared bit for bit where only exact rules fired: NaN equals NaN, whatever its payload, and
+-0.0 differs from 0.0. Otherwise `a` and `b` may differ by `rtol * |a| + rtol / 10 * scale`, where `scale` is the
+largest finite magnitude around (see `magnitude_around`), at least one smallest normal number; NaN and infinities must
+still be the same. `rtol` is by the dtype, see `RTOL`. An output that is beyond it may still lie within the original's
+own noise, see `noise.py`.
 """
 
 from __future__ import annotations
@@ -35,10 +36,11 @@ _LEAST = 1e-3  # the least scale of a slice, relative to that of the whole outpu
 
 @dataclasses.dataclass
 class Errors:
-    """The largest differences seen so far."""
+    """The largest differences seen so far: absolute, relative, and in units in the last place of the original."""
 
     absolute: float = 0.0
     relative: float = 0.0
+    ulps: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,6 +53,7 @@ class Comparison:
         shapes: Whether shapes are compared; else dtypes only.
         half: Whether wider floats may be made of float16: then its tolerance holds for them.
         slack: What floats may differ by besides, where they are compared by tolerance.
+        undecided: Which elements of integers may differ, where floats are compared by tolerance; see `margins.py`.
     """
 
     exact: bool = True
@@ -58,6 +61,7 @@ class Comparison:
     shapes: bool = True
     half: bool = False
     slack: np.ndarray | float = 0.0
+    undecided: np.ndarray | None = None
 
     def differences(self, name: str, original: Any, optimized: Any, errors: Errors) -> Iterator[Difference]:
         """What differs in one output.
@@ -114,6 +118,8 @@ class Comparison:
             wrong = ~_close(a, b, _HALF_RTOL if self.half else 0.0, self.slack)
         else:
             wrong = np.asarray(a != b, bool)
+            if self.undecided is not None and self.undecided.shape == wrong.shape:
+                wrong &= ~self.undecided
         differ = bool(wrong.any())
         if not differ and (self.exact or not is_float):
             return
@@ -206,6 +212,9 @@ def _measure(a: np.ndarray, b: np.ndarray, errors: Errors) -> float:
             errors.absolute = max(errors.absolute, largest)
             relative = gap / np.where(np.abs(x) > 0, np.abs(x), 1)
             errors.relative = max(errors.relative, float(np.where(finite, relative, 0).max()))
+            if a.dtype.kind == "f" and a.dtype.isbuiltin:
+                units = gap / np.spacing(np.abs(np.where(finite, a, 1)).astype(a.dtype)).astype(np.float64)
+                errors.ulps = max(errors.ulps, float(np.where(finite, units, 0).max()))
     return largest
 
 

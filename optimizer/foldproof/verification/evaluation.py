@@ -1,8 +1,8 @@
-"""Evaluating the rest: `Size` and `Shape` nodes that could not be folded, computed by the reference kernels.
+"""Evaluating the rest: `Size`, `Shape` and shape arithmetic that could not be folded.
 
 The runtime hands out what goes into each node and what comes out of it, in a session of its own, so that
 the comparison of the two models is not disturbed. The kernel computes the one from the other, and both must
-agree.
+agree. What facts prove of integers must agree with them too.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 import onnx
 
-from foldproof.engines import Engine, EngineError, Feeds, TimedOut, load_engine
+from foldproof.engines import Engine, EngineError, Feeds, TimedOut, Worker, load_engine
 
 from .. import kernels
 from .instrumentation import LANES, NOT_EXECUTED, Export, instrument
 from .probes import Probe
-from .results import Evaluation
+from .proven import Proven
+from .results import Difference, Evaluation
 
 # A list of more values than this is cut in the middle.
 _LISTED = 16
@@ -32,27 +33,42 @@ class Evaluator:
     Args:
         proto: The model. It is not changed.
         probes: The nodes to evaluate.
+        proven: What is proven of integers that it computes.
         folder: Where its external data is.
+        worker: The process that onnxruntime runs in.
 
     Raises:
         EngineError: Nothing can load the instrumented model.
     """
 
-    def __init__(self, proto: onnx.ModelProto, probes: Sequence[Probe], folder: pathlib.Path | None = None) -> None:
+    def __init__(
+        self,
+        proto: onnx.ModelProto,
+        probes: Sequence[Probe],
+        proven: Sequence[Proven] = (),
+        folder: pathlib.Path | None = None,
+        worker: Worker | None = None,
+    ) -> None:
         self.proto = proto
         self.probes = probes
+        computed = {name for node in proto.graph.node for name in node.output}
+        self.proven = [each for each in proven if each.output in computed]
         self.folder = folder
+        self.worker = worker
         try:
             self._load(tensors=True)
         except EngineError:
             self._load(tensors=False)
 
     def _load(self, tensors: bool) -> None:
-        model, self.exports = instrument(self.proto, self.probes, tensors)
+        values = [each.output for each in self.proven]
+        model, self.exports = instrument(self.proto, self.probes, tensors, values)
         # What feeds one node may be another's result: `Size(Shape(x))`.
-        results = {each.name for each in self.exports if each.part != "data"}
+        results = {each.name for each in self.exports if each.part != "data"}.union(values)
         self.tensors = {each.name for each in self.exports} - results
-        self.engine: Engine | None = load_engine(model, self.folder) if self.exports else None
+        self.engine: Engine | None = None
+        if self.exports or values:
+            self.engine = load_engine(model, self.folder, worker=self.worker)
 
     @property
     def unreachable(self) -> list[Probe]:
@@ -60,7 +76,9 @@ class Evaluator:
         reached = {each.probe for each in self.exports}
         return [each for each in self.probes if each not in reached]
 
-    def run(self, feeds: Feeds, binding: Mapping[str, int], seconds: float | None = None) -> list[Evaluation]:
+    def run(
+        self, feeds: Feeds, binding: Mapping[str, int], seconds: float | None = None
+    ) -> tuple[list[Evaluation], list[Difference]]:
         """Evaluate the nodes at one feed.
 
         Args:
@@ -70,9 +88,12 @@ class Evaluator:
 
         Raises:
             EngineError: The instrumented model fails.
+
+        Returns:
+            What became of the nodes, and what contradicts that which is proven.
         """
         if self.engine is None:
-            return []
+            return [], []
         try:
             # The kernels look at shapes only, so the tensors need not be taken out of the runtime.
             values = self.engine.run(feeds, seconds, self.tensors)
@@ -87,7 +108,11 @@ class Evaluator:
         reached: dict[Probe, list[Export]] = {}
         for each in self.exports:
             reached.setdefault(each.probe, []).append(each)
-        return [_evaluate(probe, reached[probe], by_name, dict(binding)) for probe in self.probes if probe in reached]
+        evaluations = [
+            _evaluate(probe, reached[probe], by_name, dict(binding)) for probe in self.probes if probe in reached
+        ]
+        wrong = [each.contradiction(by_name[each.output], binding) for each in self.proven]
+        return evaluations, [each for each in wrong if each is not None]
 
 
 def _evaluate(

@@ -1,7 +1,8 @@
-"""The person's own inputs: `.npz` and `.npy` files.
+"""The person's own inputs: `.npz` and `.npy` files, and the test data of ONNX.
 
-One `.npz` file is one feed, its keys are input names. The `NAME.npy` files of a folder make one feed
-together, and each subfolder that holds such files makes another.
+One `.npz` file is one feed, its keys are input names. The `NAME.npy` files of a folder make one feed together, and each
+subfolder that holds such files makes another. So do files `input_0.pb`, `input_1.pb` and so on, as in the folders
+`test_data_set_0` that come with models of ONNX; `output_0.pb` is not looked at.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import helper
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from onnx import helper, numpy_helper
 
 from ..errors import UsageError
 from .signature import Input
@@ -32,15 +34,20 @@ def read_feeds(folder: pathlib.Path, inputs: tuple[Input, ...]) -> list[tuple[st
             shape does not match.
     """
     if not folder.is_dir():
-        raise UsageError(f"{folder} is no folder", hint="--feeds takes a folder of .npz or .npy files")
+        raise UsageError(f"{folder} is no folder", hint="--feeds takes a folder of .npz, .npy or input_0.pb files")
     found: list[tuple[str, dict[str, Any]]] = []
     for place in [folder, *sorted(each for each in folder.iterdir() if each.is_dir())]:
         singles = sorted(place.glob("*.npy"))
         if singles:
             found.append((str(place), {each.stem: _array(each) for each in singles}))
         found += [(str(archive), _arrays(archive)) for archive in sorted(place.glob("*.npz"))]
+        protos = {each.stem: each for each in place.glob("input_*.pb")}
+        if protos:
+            found.append((str(place), _protos(protos, inputs)))
     if not found:
-        raise UsageError(f"{folder} holds no .npz and no .npy file", hint=f"The model takes {_expected(inputs)}")
+        raise UsageError(
+            f"{folder} holds no .npz, .npy and no input_0.pb file", hint=f"The model takes {_expected(inputs)}"
+        )
     return [(source, _checked(source, feed, inputs)) for source, feed in found]
 
 
@@ -63,12 +70,41 @@ def _arrays(path: pathlib.Path) -> dict[str, np.ndarray]:
             return {name: content[name] for name in content.files}
 
 
+def _protos(files: dict[str, pathlib.Path], inputs: tuple[Input, ...]) -> dict[str, Any]:
+    """The values in files of protobuf: the place of the input is in a file's name."""
+    feed: dict[str, Any] = {}
+    for stem, path in sorted(files.items()):
+        number = stem.removeprefix("input_")
+        if not number.isdecimal() or int(number) >= len(inputs):
+            hint = f"The model takes {_expected(inputs)}"
+            raise UsageError(f"{path}: the model has no input of that number", hint=hint)
+        declared = inputs[int(number)]
+        with _reading(path):
+            feed[declared.name] = _decoded(path.read_bytes(), declared)
+    return feed
+
+
+def _decoded(content: bytes, declared: Input) -> Any:
+    """The value in a message, of the type that an input declares."""
+    if declared.kind == "sequence":
+        return numpy_helper.to_list(onnx.SequenceProto.FromString(content))
+    if declared.kind == "optional":
+        return numpy_helper.to_optional(onnx.OptionalProto.FromString(content))
+    if declared.kind == "map":
+        return numpy_helper.to_dict(onnx.MapProto.FromString(content))
+    array = numpy_helper.to_array(onnx.TensorProto.FromString(content))
+    return array.astype(str) if array.dtype == object else array
+
+
 @contextlib.contextmanager
 def _reading(path: pathlib.Path) -> Iterator[None]:
     try:
         yield
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise UsageError(f"{path} can't be read: {error}", hint="Write it with numpy.save or numpy.savez") from error
+    except (OSError, ValueError, TypeError, EOFError, zipfile.BadZipFile, DecodeError) as error:
+        raise UsageError(
+            f"{path} can't be read: {error}",
+            hint="Write it with numpy.save or numpy.savez, or as a TensorProto of onnx.numpy_helper.from_array",
+        ) from error
 
 
 def _checked(source: str, feed: dict[str, Any], inputs: tuple[Input, ...]) -> dict[str, Any]:
@@ -82,9 +118,13 @@ def _checked(source: str, feed: dict[str, Any], inputs: tuple[Input, ...]) -> di
     return {name: _fitted(source, known[name], value) for name, value in feed.items()}
 
 
-def _fitted(source: str, declared: Input, value: np.ndarray) -> np.ndarray:
-    """The array as the model takes it: strings as objects, the narrow float types by their bits."""
+def _fitted(source: str, declared: Input, value: Any) -> Any:
+    """The value as the model takes it: strings as objects, the narrow float types by their bits."""
     hint = f"The model takes {_expected((declared,))}"
+    if not isinstance(value, np.ndarray):
+        return value
+    if declared.kind == "optional":
+        return value
     if declared.kind != "tensor":
         raise UsageError(f"{source}: input {declared.name!r} is no tensor, and .npy files hold only tensors", hint=hint)
     if declared.element_type == onnx.TensorProto.STRING:

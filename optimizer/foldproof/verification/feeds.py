@@ -14,6 +14,7 @@ from onnx import helper, numpy_helper
 
 from .hints import NO_HINT, Hint, Hints
 from .signature import Input
+from .specials import Special, sprinkle
 
 # A feed larger than this is not made up.
 MAX_BYTES = 256 * 2**20
@@ -49,6 +50,7 @@ class Plan:
         override: Which initializers that are inputs too get values of their own.
         absent: Whether optional inputs hold nothing.
         seed: The seed.
+        special: Which special numbers are among the values of which nothing is known.
     """
 
     dims: Mapping[str, int]
@@ -59,12 +61,13 @@ class Plan:
     override: Override = "no"
     absent: bool = False
     seed: int = 0
+    special: Special = "no"
 
     @property
     def key(self) -> tuple[object, ...]:
         """Equal for equal plans."""
         pairs = (tuple(sorted(each.items())) for each in (self.dims, self.values, self.ranks))
-        return (*pairs, self.style, self.cap, self.override, self.absent, self.seed)
+        return (*pairs, self.style, self.cap, self.override, self.absent, self.seed, self.special)
 
 
 def make_feeds(inputs: tuple[Input, ...], plan: Plan, hints: Hints) -> dict[str, Any]:
@@ -132,7 +135,7 @@ class _Maker:
         if dtype.kind == "b":
             return self.booleans(dims)
         if dtype.kind in "iu":
-            return self.integers(dims, name).astype(dtype)
+            return self.sprinkled(self.integers(dims, name).astype(dtype), name)
         if dtype.kind == "c":
             parts = self.rng.standard_normal((2, *dims))
             return np.asarray(parts[0] + 1j * parts[1]).astype(dtype)
@@ -140,7 +143,14 @@ class _Maker:
             return self.rng.integers(0, 2, dims).astype(dtype)
         if self.hint.whole:
             return self.integers(dims, name).astype(dtype)
-        return self.floats(dims).astype(dtype)
+        return self.sprinkled(self.floats(dims).astype(dtype), name)
+
+    def sprinkled(self, values: np.ndarray, name: str) -> np.ndarray:
+        """The values with special numbers among them, if these are wanted and nothing is known of the integers."""
+        counts = values.dtype.kind in "iu" and (values.ndim < 2 or self.hint.high is not None)
+        if counts or name in self.plan.values or self.plan.special == "no":
+            return values
+        return sprinkle(values, self.plan.special, self.rng)
 
     def floats(self, dims: tuple[int, ...]) -> np.ndarray:
         if self.plan.style == "positive":

@@ -48,7 +48,7 @@ class Export:
 
 
 def instrument(
-    proto: onnx.ModelProto, probes: Sequence[Probe], tensors: bool = True
+    proto: onnx.ModelProto, probes: Sequence[Probe], tensors: bool = True, values: Iterable[str] = ()
 ) -> tuple[onnx.ModelProto, list[Export]]:
     """A model that computes only what the probes need, and hands it out instead of the outputs of `proto`.
 
@@ -57,6 +57,7 @@ def instrument(
         probes: Some of `find_probes(proto)`.
         tensors: In the main graph, hand out the tensors themselves; else their dims, as a runtime's `Shape`
             gives them.
+        values: Values of the main graph to hand out as well.
 
     Returns:
         The model, and its outputs. A probe that can't be reached (in the body of an unknown operator, in a
@@ -70,7 +71,7 @@ def instrument(
         if field.name not in ("initializer", "sparse_initializer", "output"):
             _set(copy.graph, field.name, value)
     exports = _Threader(copy, probes, tensors).run()
-    names = list(dict.fromkeys(each.name for each in exports))
+    names = list(dict.fromkeys([*(each.name for each in exports), *values]))
     copy.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names)
     _prune(copy, proto, names)
     return copy, exports

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
-from foldproof.engines import Engine, EngineError, OnnxRuntime, Runnable
+from foldproof.engines import Engine, EngineError, OnnxRuntime, Runnable, Worker
 
 from .comparison import magnitude_around
+
+_FLOATS = [np.dtype(each) for each in (np.float64, np.float32, np.float16, ml_dtypes.bfloat16)]
 
 FACTOR = 4.0
 """A rewrite may move an output by this many times what the original's own noise does."""
@@ -21,11 +24,17 @@ class Noise:
     Args:
         model: The original.
         engine: What runs it.
+        worker: The process that onnxruntime runs in.
+        provider: The execution provider that it has to use.
     """
 
-    def __init__(self, model: Runnable, engine: Engine) -> None:
+    def __init__(
+        self, model: Runnable, engine: Engine, worker: Worker | None = None, provider: str | None = None
+    ) -> None:
         self._model = model
         self._engine = engine
+        self._worker = worker
+        self._provider = provider
         self._optimizing: Engine | None = None
         self._tried = False
 
@@ -54,7 +63,9 @@ class Noise:
         if not self._tried and isinstance(self._engine, OnnxRuntime):
             self._tried = True
             try:
-                self._optimizing = OnnxRuntime(self._model, optimizing=True)
+                self._optimizing = OnnxRuntime(
+                    self._model, worker=self._worker, optimizing=True, provider=self._provider
+                )
             except EngineError:
                 self._optimizing = None
         return self._optimizing
@@ -64,14 +75,14 @@ def _moved(feed: Mapping[str, Any]) -> dict[str, Any]:
     """The inputs with each float moved to the next larger one."""
     return {
         name: np.nextafter(value, np.array(np.inf, value.dtype))
-        if isinstance(value, np.ndarray) and value.dtype in (np.float32, np.float64)
+        if isinstance(value, np.ndarray) and value.dtype in _FLOATS
         else value
         for name, value in feed.items()
     }
 
 
 def _gap(a: Any, b: Any) -> np.ndarray:
-    if not isinstance(a, np.ndarray) or not isinstance(b, np.ndarray) or a.shape != b.shape or a.dtype.kind != "f":
+    if not isinstance(a, np.ndarray) or not isinstance(b, np.ndarray) or a.shape != b.shape or a.dtype not in _FLOATS:
         return np.zeros(())
     with np.errstate(invalid="ignore"):  # infinities
         return magnitude_around(a.astype(np.float64) - b.astype(np.float64))

@@ -23,6 +23,7 @@ class Run:
         outputs: How many outputs were compared by value. The others were compared by shape and dtype only.
         max_absolute_error: The largest difference of two floats that were compared; 0.0 where all are equal.
         max_relative_error: The same, relative to the original's value.
+        max_ulps: The same, in units in the last place of the original's value; 0.0 for types that numpy lacks.
     """
 
     binding: dict[str, int]
@@ -34,6 +35,7 @@ class Run:
     max_absolute_error: float
     max_relative_error: float
     number: int = 0
+    max_ulps: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True)

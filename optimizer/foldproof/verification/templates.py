@@ -52,10 +52,16 @@ def templates(
     if not keys:
         yield 0, {}
         return
-    prescribed = {key: hint.dims[key] for hint in hints.values() for key in keys if key in hint.dims}
-    found = _large(leading, rest, known or {}) if goal.size == "large" else _small(leading, rest, goal.size == "ones")
+    fixed = {key: hint.dims[key] for hint in hints.values() for key in keys if key in hint.dims}
+    fixed.update((key, size) for key, size in goal.pinned.items() if key in keys)
+    if goal.size == "large":
+        found = _large(leading, rest, known or {})
+    elif goal.size == "equal":
+        found = ((cost, dict.fromkeys(keys, number)) for cost, number in enumerate(_EQUAL[1:]))
+    else:
+        found = _small(leading, rest, goal.size == "ones")
     for cost, dims in found:
-        yield cost, {**dims, **prescribed}
+        yield cost, {**dims, **fixed}
 
 
 def _small(leading: Sequence[str], rest: Sequence[str], ones: bool) -> Iterator[Template]:

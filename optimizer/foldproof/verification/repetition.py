@@ -1,0 +1,52 @@
+"""Running the original once more: what differs from itself proves nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from foldproof.engines import Engine, EngineError, OnnxRuntime, Runnable, Worker
+
+_POISON = 0xA5
+
+
+class Repetition:
+    """Runs a model again: as before, and in a process in which fresh memory has other content.
+
+    Some operators hand out memory that they never wrote, at dims of 0 for one. Such a result may well be the same twice
+    in a row, and is no result.
+
+    Args:
+        model: The original.
+        engine: What runs it.
+    """
+
+    def __init__(self, model: Runnable, engine: Engine) -> None:
+        self._model = model
+        self._engine = engine
+        self._worker = Worker(poison=_POISON)
+        self._poisoned: Engine | None = None
+
+    def close(self) -> None:
+        """End the other process, if there is one."""
+        self._worker.close()
+
+    def of(self, feed: Mapping[str, Any], seconds: float) -> Iterator[dict[str, Any]]:
+        """What the model hands out each time, by name; nothing where it fails.
+
+        Args:
+            feed: The inputs.
+            seconds: The time limit of each run.
+        """
+        for load in (lambda: self._engine, self._in_other_memory):
+            try:
+                engine = load()
+                if engine is not None:
+                    yield dict(zip(engine.outputs, engine.run(feed, seconds), strict=True))
+            except EngineError:
+                continue
+
+    def _in_other_memory(self) -> Engine | None:
+        if self._poisoned is None and isinstance(self._engine, OnnxRuntime):
+            self._poisoned = OnnxRuntime(self._model, worker=self._worker, provider=self._engine.provider)
+        return self._poisoned
