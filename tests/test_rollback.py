@@ -121,12 +121,11 @@ def test_a_prefix_of_the_ledger_is_replayed() -> None:
 
 
 def test_a_model_that_differs_from_itself_blames_no_rewrite(monkeypatch: pytest.MonkeyPatch) -> None:
-    from foldproof import run as runs
     from foldproof.verification import Difference, Verification
 
     def differs(*_: object, **__: object) -> Verification:
         return Verification("different", differences=(Difference("y", "value", "an element differs"),))
 
-    monkeypatch.setattr(runs, "compare", differs)
+    monkeypatch.setattr("foldproof.verification.Verifier.compare", differs)
     with pytest.raises(foldproof.VerificationError, match="an element differs"):
         by().run(parse(MODEL))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from foldproof import __version__
+from foldproof.checking.command import check_rule
 from foldproof.errors import FoldproofError, UnverifiedError, VerificationError
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def main() -> None:
       foldproof optimize model.onnx --set-dim batch=1  more becomes static
       foldproof verify model.onnx other.onnx           compares any two models
       foldproof rules                                  lists the rewrites
+      foldproof check-rule my_pack.rules               tries rules at many small models
 
     \b
     Shell completion (bash; zsh and fish alike):
@@ -325,6 +327,9 @@ def bisect(model: Path, command: str | None, rules: Sequence[str], **options: An
     found = bisect_file(model, command, rules=rules or None, **options)
     terminal.show_guilty(found)
     sys.exit(0 if found is None else 1)
+
+
+main.add_command(check_rule)
 
 
 @main.command()

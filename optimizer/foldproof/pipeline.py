@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -14,9 +13,9 @@ import onnx
 import onnx_ir as ir
 
 from foldproof import earlier_output, model_file
+from foldproof.attempts import Attempts
 from foldproof.bisection import Suspicion, first_bad
 from foldproof.destinations import check_destination, write_json
-from foldproof.engines import Worker
 from foldproof.errors import UnverifiedError, UnverifiedWarning, UsageError, VerificationError
 from foldproof.model_file import Source
 from foldproof.options import Options
@@ -148,52 +147,27 @@ class Optimizer:
         What verification finds guilty is taken back, unless the person wants that to be an error. Where nothing can run
         the model, exact rules alone are applied. All that runs models shares one process.
         """
-        if Worker.borrowed() is None:
-            with Worker() as worker, worker.lent():
-                return self._verified(load, target, force=force)
-
-        def attempt(plan: Plan) -> Run:
-            return self._attempt(load, target, force, plan)
-
-        def probe(plan: Plan) -> Run:
-            return self._attempt(load, None, force, plan)
-
         plan = Plan(tuple(self.rules), stop_after=self.options.stop_after)
-        rollback = Rollback(attempt, probe)
-        run = self._strictly(rollback, attempt, plan) if self.options.strict else rollback.run(plan)
-        if run.verdict == "unverified" and not run.is_exact:
-            run.close()
-            run = attempt(dataclasses.replace(plan, rules=tuple(rule for rule in plan.rules if rule.exact)))
-        return run
+        with Attempts(self.options, load, target, force=force, progress=self._progress) as attempts:
+            run = _strictly(attempts, plan) if self.options.strict else Rollback(attempts).run(plan)
+            if run.verdict == "unverified" and not run.is_exact:
+                run.close()
+                run = attempts.attempt(
+                    dataclasses.replace(plan, rules=tuple(rule for rule in plan.rules if rule.exact))
+                )
+            return run
 
-    def _strictly(self, rollback: Rollback, attempt: Callable[[Plan], Run], plan: Plan) -> Run:
-        """A run from which nothing is taken back: a difference is an error that names the guilty rewrite."""
-        try:
-            return attempt(plan)
-        except VerificationError as error:
-            guilty = rollback.find(plan, error)
-            if guilty is not None and isinstance(error.report, Report):
-                error.reason = f"{error.reason}. The guilty rewrite is {guilty.rule!r} at {guilty.place!r}"
-                error.report = dataclasses.replace(error.report, taken_back=(guilty,))
-            raise
 
-    def _attempt(self, load: Callable[[], Source], target: Path | None, force: bool, plan: Plan) -> Run:
-        start = time.perf_counter()
-        source = load()
-        run = Run(self.options, plan, source, seconds=time.perf_counter() - start, progress=self._progress)
-        try:
-            inputs = [*source.data_files, *([source.path] if source.path is not None else [])]
-            if target is not None:
-                check_destination(target, inputs, force=force)
-            run.rewrite()
-            if target is not None:
-                for path in run.stage(target):
-                    check_destination(path, inputs, force=force)
-            run.verify()
-        except BaseException:
-            run.close()
-            raise
-        return run
+def _strictly(attempts: Attempts, plan: Plan) -> Run:
+    """A run from which nothing is taken back: a difference is an error that names the guilty rewrite."""
+    try:
+        return attempts.attempt(plan)
+    except VerificationError as error:
+        guilty = Rollback(attempts).find(plan, error)
+        if guilty is not None and isinstance(error.report, Report):
+            error.reason = f"{error.reason}. The guilty rewrite is {guilty.rule!r} at {guilty.place!r}"
+            error.report = dataclasses.replace(error.report, taken_back=(guilty,))
+        raise
 
 
 def optimize(model: AnyModel, **options: Any) -> Any:
@@ -314,26 +288,25 @@ def bisect_file(source: str | os.PathLike[str], command: str | None = None, **op
                 raise
             return guilty[0]
         return None
-    return _bisect_by(Suspicion(command), source, optimizer)
+    with Attempts(optimizer.options, lambda: model_file.read(source)) as attempts:
+        return _bisect_by(
+            Suspicion(command), attempts, Plan(tuple(optimizer.rules), stop_after=options.get("stop_after"))
+        )
 
 
-def _bisect_by(suspicion: Suspicion, source: str | os.PathLike[str], optimizer: Optimizer) -> Entry | None:
+def _bisect_by(suspicion: Suspicion, attempts: Attempts, plan: Plan) -> Entry | None:
     """The first rewrite with which a person's command fails."""
-    ledger: tuple[Entry, ...] = ()
+    with attempts.probe(plan) as whole:
+        ledger = whole.report().ledger
+        if not suspicion.blames(whole.write):
+            return None
 
-    def is_bad(length: int | None) -> bool:
-        nonlocal ledger
-        plan = Plan(tuple(optimizer.rules), stop_after=length)
-        with optimizer._attempt(lambda: model_file.read(source), None, False, plan) as run:
-            ledger = ledger or run.report().ledger  # of the first run, which is the longest
+    def is_bad(length: int) -> bool:
+        with attempts.probe(dataclasses.replace(plan, stop_after=length)) as run:
             return suspicion.blames(run.write)
 
-    if not is_bad(optimizer.options.stop_after):
-        return None
     if is_bad(0):
-        raise UsageError(
-            "the command fails for the original too", hint="Give one that succeeds where the model is good"
-        )
+        raise UsageError("the command fails for the original too", hint="Give one that succeeds where a model is good")
     return ledger[first_bad(len(ledger), is_bad) - 1]
 
 

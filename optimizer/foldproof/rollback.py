@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
+from foldproof.attempts import Attempts
 from foldproof.bisection import first_bad
 from foldproof.errors import VerificationError
 from foldproof.reporting.report import Report, TakenBack
@@ -22,21 +23,16 @@ MAX_ROUNDINGS = 2
 """So many tolerant rewrites are taken back for a float that differs. Then no single one is at fault: tolerant rules
 are left out."""
 
-Attempt = Callable[[Plan], Run]
-"""Optimizes by a plan and verifies; raises `VerificationError` where the two models differ."""
-
 
 class Rollback:
     """Optimizes a model until it is verified.
 
     Args:
-        attempt: Optimizes by a plan and verifies the result.
-        probe: The same for a prefix of a plan, whose result nobody keeps.
+        attempts: Optimizes by plans, and verifies.
     """
 
-    def __init__(self, attempt: Attempt, probe: Attempt) -> None:
-        self._attempt = attempt
-        self._probe = probe
+    def __init__(self, attempts: Attempts) -> None:
+        self._attempts = attempts
 
     def run(self, plan: Plan) -> Run:
         """Optimizes by a plan, or by what is left of it when the guilty rewrites are taken back.
@@ -47,7 +43,7 @@ class Rollback:
         found: list[TakenBack] = []
         while True:
             try:
-                run = self._attempt(plan)
+                run = self._attempts.attempt(plan)
             except VerificationError as error:
                 guilty = self.find(plan, error)
                 if guilty is None:
@@ -62,6 +58,8 @@ class Rollback:
     def find(self, plan: Plan, error: VerificationError) -> TakenBack | None:
         """The first guilty rewrite of a plan that failed, by bisection over prefixes of its ledger.
 
+        A prefix is run on the one feed only at which the difference showed.
+
         Returns:
             The rewrite; None where the model differs without any.
         """
@@ -72,7 +70,7 @@ class Rollback:
         found = {len(ledger): verification}
 
         def is_bad(length: int) -> bool:
-            different = self._difference(plan, length)
+            different = self._difference(plan, length, verification.differences[0].run)
             if different is not None:
                 found[length] = different
             return different is not None
@@ -82,10 +80,11 @@ class Rollback:
             return None
         return taken_back(ledger[bad - 1], found[bad])
 
-    def _difference(self, plan: Plan, length: int) -> Verification | None:
+    def _difference(self, plan: Plan, length: int, number: int | None) -> Verification | None:
         """What verification says of a prefix of the ledger; None where it finds no difference."""
+        runs = None if number is None else [number]
         try:
-            run = self._probe(dataclasses.replace(plan, stop_after=length))
+            run = self._attempts.probe(dataclasses.replace(plan, stop_after=length), runs)
         except VerificationError as error:
             return cast("Verification", error.verification)
         run.close()

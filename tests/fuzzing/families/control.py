@@ -76,6 +76,8 @@ def branch(g: Graph, x: Value) -> Value:
     then, other = g.body(), g.body()
     grow(then, g.rng.randint(1, 4))
     grow(other, g.rng.randint(1, 4))
+    # Before opset 11 both branches give the same shape.
+    may_differ = when.known is not None and g.opset >= 11
     pairs: list[tuple[Value, Value]] = []
     for left in [v for v in (then.values or [x])[-3:] if not v.is_random]:
         alike = [
@@ -84,7 +86,7 @@ def branch(g: Graph, x: Value) -> Value:
             if v.dtype == left.dtype
             and v.rank == left.rank
             and not v.is_random
-            and (when.known is not None or v.shapes == left.shapes)
+            and (may_differ or v.shapes == left.shapes)
         ]
         if alike:
             pair = own(then, left), own(other, g.rng.choice(alike[-4:]))
