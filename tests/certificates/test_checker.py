@@ -169,6 +169,13 @@ def test_bound_dims_are_bound_again(tmp_path: Path) -> None:
     assert {run.binding["N"] for run in found.verification.runs} == {6}
 
 
+def test_the_sizes_that_a_person_verified_at_are_run_again(tmp_path: Path) -> None:
+    found = check(*certified(parse(BODY), tmp_path, bind={"N": [5, 9]}))
+    assert found.problems == ()
+    assert found.verification is not None
+    assert {run.binding["N"] for run in found.verification.runs} == {5, 9}
+
+
 def test_the_persons_inputs_are_recorded_and_checked(tmp_path: Path) -> None:
     feeds = tmp_path / "feeds"
     feeds.mkdir()

@@ -91,8 +91,9 @@ def check(certificate: Path, input: Path, output: Path, *, feeds: Path | None = 
             problems.append(outcome)
         else:
             claims, instances = claims + 1, instances + outcome
-    bindings = {name: [size] for name, size in made.set_dim.items()}
-    verification = verify(input, output, exact=made.exact, seed=made.seed, feeds=feeds, evaluate=(), bindings=bindings)
+    verification = verify(
+        input, output, exact=made.exact, seed=made.seed, feeds=feeds, evaluate=(), bindings=made.sizes
+    )
     problems += _disagreements(made, verification)
     return Checked(
         problems=tuple(problems),

@@ -9,7 +9,7 @@ import base64
 import binascii
 import dataclasses
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -62,7 +62,7 @@ class Certificate:
         subject: The files that were written, the model first.
         input: The files that were read, the model first.
         packages: Versions of packages.
-        set_dim: The dims that the person bound.
+        sizes: The sizes that the person asked for, by the name of the dim: to bind it to, or to verify at.
         ledger: The rewrites.
         claims: The claims.
         exact: Whether the two models were compared bit for bit.
@@ -75,7 +75,7 @@ class Certificate:
     subject: tuple[FileDigest, ...]
     input: tuple[FileDigest, ...]
     packages: Mapping[str, str]
-    set_dim: Mapping[str, int]
+    sizes: Mapping[str, Sequence[int]]
     ledger: tuple[LedgerEntry, ...]
     claims: tuple[Claim, ...]
     exact: bool
@@ -147,7 +147,7 @@ def parse(document: Any) -> Certificate:
         subject=tuple(map(_file, whole.inners("subject", 1))),
         input=tuple(map(_file, predicate.inners("input", 1))),
         packages=predicate.inner("packages").mapping(str),
-        set_dim=predicate.inner("options").inner("set_dim").mapping(int),
+        sizes=_sizes(predicate.inner("options")),
         ledger=tuple(_entry(each, number, len(claims)) for number, each in enumerate(predicate.inners("ledger"), 1)),
         claims=claims,
         exact=verification.get("exact", bool),
@@ -255,6 +255,14 @@ def _is_expression(value: Any) -> bool:
 
 def _file(given: _Reader) -> FileDigest:
     return FileDigest(given.text("name"), given.inner("digest").text("sha256"))
+
+
+def _sizes(options: _Reader) -> dict[str, Sequence[int]]:
+    asked = options.inner("bind")
+    found: dict[str, Sequence[int]] = {}
+    for name in asked.mapping(list):
+        found[name] = asked.tuple_of(name, lambda each: _is(each, int) and each >= 0) or ()
+    return {**found, **{name: (size,) for name, size in options.inner("set_dim").mapping(int).items()}}
 
 
 def _element_type(given: _Reader) -> int:

@@ -40,10 +40,10 @@ class Effort:
         reference: Run in the ONNX reference too.
     """
 
-    singles: int | None = 40
+    singles: int | None = 60
     pairs: int = 10
     elsewhere: int | None = 6
-    fired: int | None = 14
+    fired: int | None = 24
     reference: bool = False
 
 

@@ -54,4 +54,4 @@ def check_rule(ctx: click.Context, names: Sequence[str], thorough: bool, seed: i
         click.echo(text.summary_of(checks))
         if json_file is not None:
             json_file.write_text(document + "\n", encoding="utf-8")
-    ctx.exit(any(each.findings for each in checks))
+    ctx.exit(int(any(each.findings for each in checks)))

@@ -104,7 +104,7 @@ def _others(attribute: onnx.AttributeProto) -> list[Any]:
     elif attribute.type == _KIND.FLOAT:
         found = [0.0, 1.0, -1.0, value / 2]
     elif attribute.type == _KIND.INTS and value:
-        found = [value[::-1], [value[0] + 1, *value[1:]], [-1, *value[1:]], [0, *value[1:]], value[:-1]]
+        found = [value[::-1], [value[0] + 1, *value[1:]], [-1, *value[1:]], [0, *value[1:]], value[:-1] or value]
     return [each for number, each in enumerate(found) if each != value and each not in found[:number]]
 
 

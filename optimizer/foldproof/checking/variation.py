@@ -38,11 +38,14 @@ def varied(model: onnx.ModelProto, variations: Sequence[Variation]) -> onnx.Mode
         return None
     for graph in graphs_of(copy):
         del graph.value_info[:]
-    return _inferred(_undeclared(copy)) or _inferred(copy)
+    inferred = _inferred(_undeclared(copy))
+    if inferred is None and _ranks(copy) == _ranks(model):  # inference needs a declaration: what is left of it is true
+        inferred = _inferred(_undeclared(copy, keep_ranks=True))
+    return inferred
 
 
-def _undeclared(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model without the types of outputs that are tensors, and without shapes in bodies."""
+def _undeclared(model: onnx.ModelProto, *, keep_ranks: bool = False) -> onnx.ModelProto:
+    """The model without shapes in bodies, and without the types of outputs that are tensors, or only their dims."""
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     for graph in graphs_of(copy):
@@ -52,8 +55,16 @@ def _undeclared(model: onnx.ModelProto) -> onnx.ModelProto:
                     value.type.tensor_type.ClearField("shape")
     for value in copy.graph.output:
         if value.type.HasField("tensor_type"):
-            value.ClearField("type")
+            if keep_ranks:
+                for dim in value.type.tensor_type.shape.dim:
+                    dim.Clear()
+            else:
+                value.ClearField("type")
     return copy
+
+
+def _ranks(model: onnx.ModelProto) -> list[int]:
+    return [len(value.type.tensor_type.shape.dim) for value in model.graph.input]
 
 
 def _inferred(model: onnx.ModelProto) -> onnx.ModelProto | None:

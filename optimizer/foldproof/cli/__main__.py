@@ -1,0 +1,5 @@
+"""`python -m foldproof.cli` is the command."""
+
+from foldproof.cli import main
+
+main()

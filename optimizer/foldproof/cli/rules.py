@@ -1,0 +1,37 @@
+"""`foldproof rules`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from foldproof.cli.shared import Command, check_json, json_option, write_json
+
+
+@click.command(cls=Command)
+@click.argument("name", required=False)
+@json_option("it")
+def rules(name: str | None, json_file: Path | None) -> None:
+    r"""Lists the rules, or says all about the rule NAME, with an example before and after.
+
+    \b
+    Examples:
+      foldproof rules
+      foldproof rules static_size
+    """
+    from foldproof.reporting import terminal
+    from foldproof.reporting.rule_page import page_of, summary
+    from foldproof.rewriting.packs import chosen, installed
+
+    check_json(json_file, [], force=False)
+    known = installed()
+    if name is None:
+        write_json({"rules": [summary(rule) for rule in known]}, json_file)
+        if json_file != Path("-"):
+            terminal.show_rules(known)
+        return
+    page = page_of(chosen(known, [name], ())[0], known)
+    write_json(page.to_dict(), json_file)
+    if json_file != Path("-"):
+        terminal.show_rule(page)
