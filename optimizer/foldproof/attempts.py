@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Collection
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from foldproof.destinations import check_destination
 from foldproof.engines import Worker
@@ -76,6 +77,26 @@ class Attempts:
             runs: The numbers of the only feeds to run, as `Run.number` and `Difference.run` give them.
         """
         return self._run(plan, None, runs)
+
+    def rewritten(self, plan: Plan, *, record: bool = False) -> Run:
+        """What a plan makes of the model, not verified.
+
+        Args:
+            plan: The plan.
+            record: See `Run.rewrite`.
+        """
+        start = time.perf_counter()
+        source = self._load()
+        run = Run(self._options, plan, source, seconds=time.perf_counter() - start)
+        run.bind()
+        run.rewrite(record=record)
+        return run
+
+    def feed(self, number: int | None) -> dict[str, Any]:
+        """The inputs of one run of the original, by name; none where there was no run."""
+        if self._verifier is None or number is None:
+            return {}
+        return dict(next(self._verifier.trials([number])).feed.values)
 
     def _run(self, plan: Plan, target: Path | None, runs: Collection[int] | None) -> Run:
         start = time.perf_counter()

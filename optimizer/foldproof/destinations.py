@@ -73,3 +73,13 @@ def write_json(content: dict[str, Any], target: Path, *, what: str = "report", o
                 Path(temporary).unlink()
         raise UsageError(f"the {what} can't be written: {error}", hint=f"Name another file with {option}") from error
     earlier_output.remember(target)
+
+
+def check_empty(folder: Path) -> None:
+    """Refuses a folder that has something in it.
+
+    Raises:
+        UsageError: It is no empty folder, and can't become one.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError(f"{folder} is not an empty folder", hint="Name a new one")

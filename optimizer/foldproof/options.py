@@ -35,6 +35,7 @@ class Options:
         ir3_initializers_are_constants: Take the initializers of a model of IR version 3 for weights, although that
             version lists each of them as an input.
         strict: Fail where verification finds a difference, instead of taking back the guilty rewrite.
+        save_repro: A new folder for the smallest models that show what a guilty rewrite does.
         stop_after: After how many rewrites to stop: a prefix of the ledger. None does all.
         feeds: A folder with the person's own inputs (`.npz`, `.npy`, ONNX test data), run besides the generated ones.
         bind: Sizes of symbolic dims to verify at, by name: all combinations, and no other sizes of these dims.
@@ -57,6 +58,7 @@ class Options:
     inline_functions: bool = False
     ir3_initializers_are_constants: bool = True
     strict: bool = False
+    save_repro: Path | None = None
     stop_after: int | None = None
     feeds: Path | None = None
     bind: Mapping[str, Sequence[int]] = dataclasses.field(default_factory=dict)
@@ -97,7 +99,7 @@ class Options:
             raise UsageError(
                 f"the model can't be let grow by {self.max_growth} %", hint="Give a percentage of at least 0"
             )
-        for field in ("feeds", "certificate"):
+        for field in ("feeds", "certificate", "save_repro"):
             if getattr(self, field) is not None:
                 object.__setattr__(self, field, Path(getattr(self, field)))
 

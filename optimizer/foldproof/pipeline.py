@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +16,7 @@ import onnx_ir as ir
 from foldproof import earlier_output, model_file
 from foldproof.attempts import Attempts
 from foldproof.bisection import Suspicion, first_bad
-from foldproof.destinations import check_destination, write_json
+from foldproof.destinations import check_destination, check_empty, write_json
 from foldproof.errors import UnverifiedError, UnverifiedWarning, UsageError, VerificationError
 from foldproof.model_file import Source
 from foldproof.options import Options
@@ -147,9 +148,12 @@ class Optimizer:
         What verification finds guilty is taken back, unless the person wants that to be an error. Where nothing can run
         the model, exact rules alone are applied. All that runs models shares one process.
         """
+        if self.options.save_repro is not None:
+            check_empty(self.options.save_repro)
         plan = Plan(tuple(self.rules), stop_after=self.options.stop_after)
         with Attempts(self.options, load, target, force=force, progress=self._progress) as attempts:
-            run = _strictly(attempts, plan) if self.options.strict else Rollback(attempts).run(plan)
+            rollback = Rollback(attempts, functools.partial(self._save_repro, attempts))
+            run = _strictly(attempts, rollback, plan) if self.options.strict else rollback.run(plan)
             if run.verdict == "unverified" and not run.is_exact:
                 run.close()
                 run = attempts.attempt(
@@ -157,13 +161,19 @@ class Optimizer:
                 )
             return run
 
+    def _save_repro(self, attempts: Attempts, plan: Plan, guilty: TakenBack) -> None:
+        if self.options.save_repro is not None:
+            from foldproof import reproduction
 
-def _strictly(attempts: Attempts, plan: Plan) -> Run:
+            reproduction.save(attempts, plan, guilty, self.options.save_repro)
+
+
+def _strictly(attempts: Attempts, rollback: Rollback, plan: Plan) -> Run:
     """A run from which nothing is taken back: a difference is an error that names the guilty rewrite."""
     try:
         return attempts.attempt(plan)
     except VerificationError as error:
-        guilty = Rollback(attempts).find(plan, error)
+        guilty = rollback.find(plan, error)
         if guilty is not None and isinstance(error.report, Report):
             error.reason = f"{error.reason}. The guilty rewrite is {guilty.rule!r} at {guilty.place!r}"
             error.report = dataclasses.replace(error.report, taken_back=(guilty,))

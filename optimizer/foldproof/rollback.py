@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, cast
 
 from foldproof.attempts import Attempts
@@ -29,10 +29,12 @@ class Rollback:
 
     Args:
         attempts: Optimizes by plans, and verifies.
+        found: Is told of each guilty rewrite, with the plan that it spoiled.
     """
 
-    def __init__(self, attempts: Attempts) -> None:
+    def __init__(self, attempts: Attempts, found: Callable[[Plan, TakenBack], None] | None = None) -> None:
         self._attempts = attempts
+        self._found = found
 
     def run(self, plan: Plan) -> Run:
         """Optimizes by a plan, or by what is left of it when the guilty rewrites are taken back.
@@ -78,7 +80,10 @@ class Rollback:
         bad = first_bad(len(ledger), is_bad)
         if not ledger or (bad == 1 and is_bad(0)):
             return None
-        return taken_back(ledger[bad - 1], found[bad])
+        guilty = taken_back(ledger[bad - 1], found[bad])
+        if self._found is not None:
+            self._found(plan, guilty)
+        return guilty
 
     def _difference(self, plan: Plan, length: int, number: int | None) -> Verification | None:
         """What verification says of a prefix of the ledger; None where it finds no difference."""

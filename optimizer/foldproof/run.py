@@ -121,8 +121,11 @@ class Run:
             return model_file.to_proto(source.model, source)
         return source.path if source.data_files and source.path is not None else source.proto
 
-    def rewrite(self) -> None:
+    def rewrite(self, *, record: bool = False) -> None:
         """Proves facts and applies the rules: from here on `source.model` is the optimized model.
+
+        Args:
+            record: Whether the certifier keeps all rewrites, tolerant ones too.
 
         Raises:
             RuleError: A rule failed at a node.
@@ -138,7 +141,8 @@ class Run:
             self._watch = Watch(model, self._facts)
             self._contradictions = tuple(contradictions(model, self._facts))
             self._folder = self._make_folder(model)
-            self._certifier = None if self._options.certificate is None else Certifier(model, self._facts)
+            wanted = record or self._options.certificate is not None
+            self._certifier = Certifier(model, self._facts, every=record) if wanted else None
             self._rewriter = Rewriter(
                 model,
                 self._facts,
@@ -244,6 +248,31 @@ class Run:
             runs = () if self._verification is None else self._verification.runs
             with self._timed("restate"):
                 self._certifier.restate(self._rewriter.ledger, self.source.model, [run.binding for run in runs])
+
+    @property
+    def certifier(self) -> Certifier:
+        """What keeps the rewrites."""
+        assert self._certifier is not None, "nobody asked for it"
+        return self._certifier
+
+    def exposing(self, names: Iterable[str]) -> Runnable:
+        """The optimized model with more outputs: values of its main graph.
+
+        Raises:
+            KeyError: There is no such value.
+        """
+        graph = self.source.model.graph
+        made = {str(value.name): value for node in graph for value in node.outputs}
+        given = {str(value.name) for value in (*graph.inputs, *graph.outputs)}
+        wanted = [made[name] for name in dict.fromkeys(names) if name not in given]
+        graph.outputs.extend(wanted)
+        try:
+            if self.source.data_files:
+                return self._on_disk("exposing", self._temporary)
+            return model_file.to_proto(self.source.model, self.source)
+        finally:
+            for value in wanted:
+                graph.outputs.remove(value)
 
     def certificate(self) -> dict[str, Any]:
         """The certificate of what `commit` wrote, for JSON."""

@@ -176,6 +176,8 @@ def _resized_by_other_than_one(view: NodeView) -> Reason | None:
     """
     if view.attribute("coordinate_transformation_mode") == "tf_crop_and_resize":
         return Reason("it crops")
+    if view.attribute("exclude_outside", 0) or view.attribute("antialias", 0):
+        return Reason("the runtime computes its weights anew, and not so that an infinite element stays")
     at = 1 if view.op_type == "Upsample" or view.version < 11 else 2
     if view.op_type == "Upsample" and view.version < 9:
         scales = view.attribute("scales") or (view.attribute("height_scale"), view.attribute("width_scale"))

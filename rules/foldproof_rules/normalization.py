@@ -9,7 +9,7 @@ from foldproof.facts import Facts
 from foldproof.rewriting import Outcome, Reason, Replace, rule
 from foldproof.rewriting.builder import Builder
 from foldproof_rules._patterns import fits_attribute, maker_of, number_beside, orders, reads_only, reduced_axes
-from foldproof_rules._weights import again, attribute_float, input_of, is_private, single, weights
+from foldproof_rules._weights import again, attribute_float, input_of, is_private, loss, single, weights
 
 RUNTIME_TYPES = frozenset({ir.DataType.FLOAT, ir.DataType.DOUBLE})
 """The types of which onnxruntime 1.32 runs these normalizations on the CPU as it ran what they replace."""
@@ -236,6 +236,8 @@ def group_normalization(node: ir.Node, facts: Facts) -> Outcome:
     scale, bias = (weights(value, facts) for value in normalization.inputs[1:])
     if scale is None or bias is None:
         return Reason("its scale or its bias is not constant")
+    if (reason := loss(scale.array, scale) or loss(bias.array, bias)) is not None:
+        return reason
     spread = [np.repeat(each.full(), channels // groups).astype(each.dtype.numpy()) for each in (scale, bias)]
     return Replace(lambda op: op.GroupNormalization(x, *map(op.constant, spread), num_groups=groups, epsilon=epsilon))
 

@@ -48,6 +48,7 @@ def test_a_wrong_rule_is_found_and_taken_back(mutant: Mutant) -> None:
     assert result.model.SerializeToString(deterministic=True) == without.model.SerializeToString(deterministic=True)
 
 
-def test_there_are_many() -> None:
+def test_there_are_many_under_names_of_their_own() -> None:
     names = [mutant.rule.name for mutant in MUTANTS]
     assert len(set(names)) == len(names) >= 70
+    assert not set(names) & {rule.name for rule in RULES}

@@ -25,15 +25,17 @@ class Certifier:
     Args:
         model: The model, before it is rewritten.
         facts: What is proven of it.
+        every: Whether tolerant rewrites are recorded too.
 
     Attributes:
+        tensors: The constants of the model.
         recorder: Listens to the rewriter.
         claims: The rewrites, restated.
     """
 
-    def __init__(self, model: ir.Model, facts: Facts) -> None:
-        self._tensors = Tensors(model)
-        self.recorder = Recorder(model, facts)
+    def __init__(self, model: ir.Model, facts: Facts, *, every: bool = False) -> None:
+        self.tensors = Tensors(model)
+        self.recorder = Recorder(model, facts, every=every)
         self.claims = Claims((), ())
 
     def restate(self, ledger: Ledger, optimized: ir.Model, bindings: Sequence[Mapping[str, int]]) -> None:
@@ -44,8 +46,8 @@ class Certifier:
             optimized: The model, rewritten.
             bindings: Bindings at which it was verified.
         """
-        self._tensors.add_output(optimized)
-        self.claims = restate(ledger.entries, self.recorder, self._tensors, int(optimized.ir_version), bindings)
+        self.tensors.add_output(optimized)
+        self.claims = restate(ledger.entries, self.recorder, self.tensors, int(optimized.ir_version), bindings)
 
     def certificate(
         self,

@@ -98,13 +98,15 @@ class Recorder(Listener):
     Args:
         model: The model that is rewritten.
         facts: What is proven of it.
+        every: Whether to take one of each tolerant rewrite too.
 
     Attributes:
         snapshots: The snapshots, in the order of the ledger.
     """
 
-    def __init__(self, model: ir.Model, facts: Facts) -> None:
+    def __init__(self, model: ir.Model, facts: Facts, *, every: bool = False) -> None:
         self._model = model
+        self._every = every
         self._facts = facts
         self.snapshots: list[Snapshot] = []
         self._reset()
@@ -145,7 +147,7 @@ class Recorder(Listener):
 
     def written(self, entry: Entry) -> None:
         """The rewrite is done: keeps what was put in, and what is around it."""
-        if entry.exact:
+        if entry.exact or self._every:
             added = [self._freeze(node) for node in self._created]
             self._keep_around(added, [value for _, value in self._replaced])
             around = None

@@ -47,6 +47,11 @@ class Sides:
         self._stored: dict[ir.Value, Stored] = {}
         self._embedded: dict[ir.Value, onnx.TensorProto] = {}
 
+    @property
+    def boundary(self) -> dict[str, str]:
+        """The names of the claim's inputs, with those that they have in the model. Empty before `claim`."""
+        return {self._names[value]: str(value.name) for value in self._boundary}
+
     def claim(self) -> Claim:
         """The claim.
 

@@ -15,6 +15,7 @@ from foldproof.cli.shared import EXISTING, EXIT_STATUS, Command, how_to_verify, 
 @click.command(cls=Command, epilog=EXIT_STATUS)
 @click.argument("model", metavar="IN.onnx", type=EXISTING)
 @click.option("--run", "command", metavar="COMMAND", help="Ask this command, which fails for a bad model, `{}`.")
+@click.option("--save-repro", metavar="DIR", type=EXISTING, help="Write the smallest models that show it there.")
 @which_rules
 @how_to_verify
 def bisect(model: Path, command: str | None, rules: Sequence[str], **options: Any) -> None:

@@ -55,6 +55,10 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Write nothing where verification finds a difference, instead of taking back its cause.",
 )
+@click.option(
+    "--save-repro", metavar="DIR", type=EXISTING,
+    help="Where verification finds a difference, write the smallest models and inputs that show it to this new folder.",
+)  # fmt: skip
 @click.option("--stop-after", metavar="N", type=click.IntRange(min=0), help="Do only the first N rewrites.")
 @click.option(
     "--ir3-initializers-are-constants/--ir3-initializers-are-inputs", default=True, show_default=True,

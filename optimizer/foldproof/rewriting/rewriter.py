@@ -229,16 +229,17 @@ class Rewriter:
                 for rule in rules:
                     outcome = self._ask(rule, value, None)
                     if isinstance(outcome, (Remove, Forward)):
-                        self._remove_initializer(rule, value, graph, outcome)
+                        if not self._remove_initializer(rule, value, graph, outcome):
+                            continue
                         forwarded = forwarded or isinstance(outcome, Forward)
                         break
         return forwarded
 
-    def _remove_initializer(self, rule: Rule, value: ir.Value, graph: ir.Graph, outcome: Remove | Forward) -> None:
-        """Takes an initializer away; what reads it reads the one that it is forwarded to."""
+    def _remove_initializer(self, rule: Rule, value: ir.Value, graph: ir.Graph, outcome: Remove | Forward) -> bool:
+        """Takes an initializer away; what reads it reads the one that it is forwarded to. Whether it is to be done."""
         name = str(value.name)
         if self._refusal(rule, name) is not None:
-            return
+            return False
         added: tuple[str, ...] = ()
         if isinstance(outcome, Forward) and outcome.values[0] is not None:
             added = (f"initializer {outcome.values[0].name}",)
@@ -249,6 +250,7 @@ class Rewriter:
         self._tell(
             self.ledger.add(rule.name, rule.exact, name, path_of(graph, self._facts), (f"initializer {name}",), added)
         )
+        return True
 
     def _tell(self, entry: Entry) -> None:
         for listener in self._listeners:

@@ -13,7 +13,7 @@ from tests.mutation.mutant import again, attribute, elements, forgets, ints, mak
 
 
 @wrong("Slice")
-def slice_of_slice(node: ir.Node, facts: Facts) -> Outcome:
+def starts_off_by_one(node: ir.Node, facts: Facts) -> Outcome:
     """x[a:][b:] = x[a + b - 1:], off by one.
 
     Example:

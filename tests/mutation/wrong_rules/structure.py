@@ -117,7 +117,7 @@ def unused_input_removed(node: ir.Node, facts: Facts) -> Outcome:
     Example:
         g (float[N, 3] x, float[3] unused) => (float[N, 3] y) { z = Neg (x)  y = Abs (z) }
     """
-    return _changes_graph(node, lambda graph: graph.inputs.pop())
+    return _changes_graph(node, lambda graph: graph.inputs.remove(graph.inputs[1]))
 
 
 @wrong("Neg", output="w")
@@ -127,7 +127,7 @@ def output_dropped(node: ir.Node, facts: Facts) -> Outcome:
     Example:
         g (float[N, 3] x) => (float[N, 3] y, float[N, 3] w) { z = Neg (x)  y = Abs (z)  w = Exp (x) }
     """
-    return _changes_graph(node, lambda graph: graph.outputs.pop())
+    return _changes_graph(node, lambda graph: graph.outputs.remove(graph.outputs[1]))
 
 
 @initializer_rule(exact=True)
