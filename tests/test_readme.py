@@ -53,7 +53,7 @@ def test_the_python_example_runs(
 
 
 def test_each_option_that_is_named_exists() -> None:
-    text = CliRunner().invoke(main, ["optimize", "--help"]).output
+    text = "".join(CliRunner().invoke(main, [command, "--help"]).output for command in main.commands)
     for option in set(re.findall(r"--[a-z][a-z0-9-]+", README.split("## From Python")[0])) - {
         "--quiet",
         "--editable",

@@ -80,14 +80,14 @@ def _compared(
                 continue
             try:
                 expected = first.run(instance.feeds, SECONDS)
+                found = _difference(instance, expected, second, comparison)
             except TimedOut:
                 endless.add(instance.style)
-                reason = "the side before was stopped at the time limit"
+                reason = "it was stopped at the time limit"
                 continue
             except EngineError as error:  # the model does not admit such values
                 reason = f"the side before ran at no instance: {error.brief}"
                 continue
-            found = _difference(instance, expected, second, comparison)
             if found is not None:
                 return Outcome("differs", count, f"at {instance}: {found}")
             count += 1
@@ -99,6 +99,8 @@ def _compared(
 def _difference(instance: Instance, expected: Sequence[Any], second: Engine, comparison: Comparison) -> str | None:
     try:
         got = second.run(instance.feeds, SECONDS)
+    except TimedOut:
+        raise
     except EngineError as error:
         return f"the side before runs, the side after fails: {error.brief}"
     if len(got) != len(expected):

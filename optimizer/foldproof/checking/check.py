@@ -138,7 +138,7 @@ class _Check:
             for variations in self._choose(example):
                 if self._is_enough():
                     break
-                model = varied(example, variations)
+                model = varied(example, variations, self._court.loads)
                 if model is not None:
                     self._try(example, variations, model)
         for model in self._elsewhere():
@@ -177,7 +177,7 @@ class _Check:
         makers: tuple[Callable[[onnx.ModelProto], Iterator[Variation]], ...] = (
             shapes.variations,
             lambda model: types.variations(model, NEWEST),
-            values.variations,
+            lambda model: values.variations(model, extreme=self._rule.exact),
             roles.variations,
         )
         for make in makers:

@@ -29,12 +29,12 @@ def fewest(
         return trial if trial is not None and trial.finding is not None and trial.finding.kind == kind else None
 
     kept = list(variations)
-    model = varied(example, kept)
+    model = varied(example, kept, court.loads)
     assert model is not None, "it was valid before"
     trial = shows(model)
     for each in list(kept):
         fewer = [other for other in kept if other is not each]
-        candidate = varied(example, fewer)
+        candidate = varied(example, fewer, court.loads)
         found = shows(candidate)
         if found is not None and candidate is not None:
             kept, model, trial = fewer, candidate, found

@@ -11,7 +11,7 @@ import onnx_ir as ir
 
 from foldproof.checking.costs import costs
 from foldproof.checking.finding import Finding, Kind
-from foldproof.engines import EngineError, Worker
+from foldproof.engines import EngineError, OnnxRuntime, Worker
 from foldproof.errors import FoldproofError, ModelError, RuleError
 from foldproof.facts import Facts
 from foldproof.options import Options
@@ -92,6 +92,14 @@ class Court:
         if found is None:
             return self._compared(model, result)
         return found if self._runs(model) else Trial("invalid")
+
+    def loads(self, model: onnx.ModelProto) -> bool:
+        """Whether onnxruntime can load a model, in its own process."""
+        try:
+            OnnxRuntime(model, worker=self._worker, seconds=SECONDS)
+        except EngineError:
+            return False
+        return True
 
     def _runs(self, model: onnx.ModelProto) -> bool:
         """Whether anything here runs the model: inference overlooks much of what is invalid."""

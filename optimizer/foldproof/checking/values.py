@@ -13,30 +13,37 @@ from onnx import numpy_helper
 from foldproof.checking.variation import Variation, initializer_of, maker_of, nodes_of
 from foldproof.protos import attribute_of, canonical
 
-_FLOATS = (0.0, -0.0, 1.0, -1.0, 0.5, np.nan, np.inf, -np.inf, 1e-40, 3.4e38)
+_FLOATS = (0.0, -0.0, 1.0, -1.0, 0.5, np.nan, np.inf, -np.inf)
+_EXTREME = (1e-40, 3.4e38)
 _INTEGERS = (0, 1, -1, 2, -2, 2**31 - 1, 2**63 - 1, -(2**63))
 _KIND = onnx.AttributeProto
 
 
-def variations(model: onnx.ModelProto) -> Iterator[Variation]:
-    """Other elements for each constant, and other values for each attribute that there is or could be."""
+def variations(model: onnx.ModelProto, *, extreme: bool = True) -> Iterator[Variation]:
+    """Other elements for each constant, and other values for each attribute that there is or could be.
+
+    Args:
+        model: The model.
+        extreme: Try floats that overflow or are denormal too. What is equal in real arithmetic need not be equal there.
+    """
+    floats = (*_FLOATS, *_EXTREME) if extreme else _FLOATS
     for tensor in model.graph.initializer:
-        yield from _elements(tensor.name, tensor)
+        yield from _elements(tensor.name, tensor, floats)
     for node in nodes_of(model):
         value = attribute_of(node, "value")
         if value is not None and value.type == _KIND.TENSOR:
-            yield from _elements(node.output[0], value.t)
+            yield from _elements(node.output[0], value.t, floats)
         yield from _attributes(node, model)
 
 
 # Constants -----------------------------------------------------------------------------------------------------------
 
 
-def _elements(name: str, tensor: onnx.TensorProto) -> Iterator[Variation]:
+def _elements(name: str, tensor: onnx.TensorProto, floats: tuple[float, ...]) -> Iterator[Variation]:
     array = numpy_helper.to_array(tensor)
     if array.dtype.kind == "b":
         yield Variation(f"{name} is turned", partial(_rewrite, name, lambda values: ~values))
-    numbers = _INTEGERS if array.dtype.kind in "iu" else _FLOATS if array.dtype.kind == "f" else ()
+    numbers = _INTEGERS if array.dtype.kind in "iu" else floats if array.dtype.kind == "f" else ()
     for number in numbers:
         if array.dtype.kind not in "iu" or np.iinfo(array.dtype).min <= number <= np.iinfo(array.dtype).max:
             yield Variation(f"{name} is all {number}", partial(_rewrite, name, partial(_filled, number)))

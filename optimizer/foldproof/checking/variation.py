@@ -23,7 +23,11 @@ class Variation:
     change: Callable[[onnx.ModelProto], bool]
 
 
-def varied(model: onnx.ModelProto, variations: Sequence[Variation]) -> onnx.ModelProto | None:
+def varied(
+    model: onnx.ModelProto,
+    variations: Sequence[Variation],
+    loads: Callable[[onnx.ModelProto], bool] = lambda model: True,
+) -> onnx.ModelProto | None:
     """A copy of a model with changes; None where that is no valid model.
 
     What is declared of inner values and outputs is inferred anew.
@@ -31,6 +35,8 @@ def varied(model: onnx.ModelProto, variations: Sequence[Variation]) -> onnx.Mode
     Args:
         model: The model.
         variations: The changes, in their order.
+        loads: Tells whether a runtime takes a model, in another process: ONNX's own inference, in this one, ends it at
+            some that are invalid.
     """
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
@@ -38,7 +44,10 @@ def varied(model: onnx.ModelProto, variations: Sequence[Variation]) -> onnx.Mode
         return None
     for graph in graphs_of(copy):
         del graph.value_info[:]
-    inferred = _inferred(_undeclared(copy))
+    undeclared = _undeclared(copy)
+    if not loads(undeclared):
+        return None
+    inferred = _inferred(undeclared)
     if inferred is None and _ranks(copy) == _ranks(model):  # inference needs a declaration: what is left of it is true
         inferred = _inferred(_undeclared(copy, keep_ranks=True))
     return inferred
