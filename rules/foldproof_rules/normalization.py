@@ -236,6 +236,8 @@ def group_normalization(node: ir.Node, facts: Facts) -> Outcome:
     scale, bias = (weights(value, facts) for value in normalization.inputs[1:])
     if scale is None or bias is None:
         return Reason("its scale or its bias is not constant")
+    if scale.shape != (groups,) or bias.shape != (groups,):
+        return Reason("its scale or its bias is not one number for each group")
     if (reason := loss(scale.array, scale) or loss(bias.array, bias)) is not None:
         return reason
     spread = [np.repeat(each.full(), channels // groups).astype(each.dtype.numpy()) for each in (scale, bias)]

@@ -8,6 +8,7 @@ from typing import Any
 import onnx_ir as ir
 
 from foldproof.facts import Facts
+from foldproof.facts.dim import at_least
 from foldproof.rewriting import Outcome, Reason, Replace, rule
 from foldproof_rules._patterns import maker_of
 from foldproof_rules._weights import (
@@ -46,7 +47,7 @@ def pad_into_average_pool(node: ir.Node, facts: Facts) -> Outcome:
     runtime wants pads smaller than the kernel. A `MaxPool` pads with other numbers.
 
     Example:
-        g (float[N, 1, W] x) => (float[N, 1, V] y) <int64[6] pads = {0, 0, 1, 0, 0, 1}> {
+        g (float[N, 1, 5] x) => (float[N, 1, V] y) <int64[6] pads = {0, 0, 1, 0, 0, 1}> {
             p = Pad (x, pads)  y = AveragePool <kernel_shape = [3]> (p) }
     """
     found = _padding(node, facts)
@@ -63,7 +64,7 @@ def pad_into_average_pool(node: ir.Node, facts: Facts) -> Outcome:
     pads = _sum(own, begins, ends)
     if kernel is None or any(pad >= size for pad, size in zip(pads, kernel * 2, strict=True)):
         return Reason("the pads would be no smaller than the kernel")
-    return _padded(node, x, pads, count_include_pad=1)
+    return _no_elements(x, facts) or _padded(node, x, pads, count_include_pad=1)
 
 
 @rule("MaxPool", exact=True, benefit=5, since=7)
@@ -74,7 +75,7 @@ def pad_into_max_pool(node: ir.Node, facts: Facts) -> Outcome:
     dilations, windows beyond the padded input (`ceil_mode`), and indices, which count the padded elements.
 
     Example:
-        g (float[N, 1, W] x) => (float[N, 1, V] y) <int64[6] pads = {0, 0, 1, 0, 0, 1}, float lowest = {-inf}> {
+        g (float[N, 1, 5] x) => (float[N, 1, V] y) <int64[6] pads = {0, 0, 1, 0, 0, 1}, float lowest = {-inf}> {
             p = Pad (x, pads, lowest)  y = MaxPool <kernel_shape = [3]> (p) }
     """
     found = _padding(node, facts, value=-math.inf)
@@ -92,7 +93,15 @@ def pad_into_max_pool(node: ir.Node, facts: Facts) -> Outcome:
     pads = _sum(own, begins, ends)
     if kernel is None or any(pad >= size for pad, size in zip(pads, kernel * 2, strict=True)):
         return Reason("the pads would be no smaller than the kernel")
-    return _padded(node, x, pads)
+    return _no_elements(x, facts) or _padded(node, x, pads)
+
+
+def _no_elements(x: ir.Value, facts: Facts) -> Reason | None:
+    """Why the runtime may refuse to pool what a Pad alone makes larger than nothing."""
+    shape = facts.shape(x)
+    if shape is None or not all(at_least(dim, 1) for dim in shape[2:]):
+        return Reason("a spatial dim may be 0, of which the runtime has no pool")
+    return None
 
 
 def _padding(

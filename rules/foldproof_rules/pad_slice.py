@@ -7,6 +7,7 @@ import onnx_ir as ir
 from foldproof.facts import Facts
 from foldproof.rewriting import Forward, Outcome, Reason, Replace, rule
 from foldproof_rules._moves import (
+    INT64_MAX,
     attribute,
     has_reference,
     input_of,
@@ -40,6 +41,8 @@ def pad_of_pad(node: ir.Node, facts: Facts) -> Outcome:
     if input_of(inner, 2) is not input_of(node, 2) or attribute(inner, "value", 0.0) != attribute(node, "value", 0.0):
         return Reason("the constants are not the same one")
     source, pads = inner.inputs[0], [a + b for a, b in zip(first, second, strict=True)]
+    if any(pad > INT64_MAX for pad in pads):
+        return Reason("no tensor is that large")
     others = kept_attributes(node, "pads")
     if input_of(node, 1) is None:
         return Replace(lambda op: op.Pad(source, pads=pads, **others))

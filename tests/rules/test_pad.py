@@ -101,3 +101,13 @@ def test_padding_with_less_than_any_number_goes_into_a_max_pool(attributes: str,
 )
 def test_other_padding_of_a_max_pool_stays(body: str) -> None:
     assert_stays(body, "pad_into_max_pool")
+
+
+@pytest.mark.parametrize("operator", ["AveragePool", "MaxPool"])
+def test_padding_of_what_may_be_empty_stays_since_the_runtime_does_not_pool_it(operator: str) -> None:
+    body = (
+        "g (float[N,2,6,W] x) => (float[A,B,C,D] y) { p = Constant <value_ints = [0,0,1,0,0,0,2,1]> ()"
+        f" v = Constant <value_float = {'0.0' if operator == 'AveragePool' else '-inf'}> ()"
+        f" a = Pad(x, p, v) y = {operator} <kernel_shape = [3, 3]> (a) }}"
+    )
+    assert_stays(body, "pad_into_average_pool", "pad_into_max_pool")

@@ -18,6 +18,7 @@ from foldproof.checking.shrinking import fewest
 from foldproof.checking.trial import Court, Status, Trial
 from foldproof.checking.variation import Variation, varied
 from foldproof.engines import Worker
+from foldproof.reporting.rule_page import CLEAN_UP
 from foldproof.rewriting import Rule
 from foldproof.rewriting.examples import example_of
 
@@ -88,7 +89,7 @@ def check_rule(
 
     Args:
         rule: The rule. It must have an example.
-        others: Rules whose examples it is tried at too.
+        others: Rules whose examples it is tried at too, those that clean up among them.
         effort: How much to try.
         seed: The seed of what is chosen, and of the inputs.
         worker: The process that models run in; one of its own unless given.
@@ -121,7 +122,8 @@ class _Check:
         self._others = others
         self._effort = effort
         self._random = random.Random(zlib.crc32(f"{rule.name} {seed}".encode()))
-        self._court = Court(rule, worker, seed, reference=effort.reference)
+        clean_up = [each for each in others if each.name in CLEAN_UP]
+        self._court = Court(rule, worker, clean_up, seed, reference=effort.reference)
         self._counts: Counter[Status] = Counter()
         self._findings: list[Finding] = []
 

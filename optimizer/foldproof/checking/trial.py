@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -23,7 +24,7 @@ Status = Literal["invalid", "idle", "can't run", "same", "faulty"]
 """How a trial ends: Foldproof refuses the model, the rule does nothing, nothing runs the model, both give the same, or
 the rule is at fault."""
 
-SECONDS = 2.0
+SECONDS = 1.0
 """How long the runs of one small model may take."""
 
 
@@ -50,18 +51,20 @@ class Court:
     Args:
         rule: The rule.
         worker: The process that models run in.
+        clean_up: Rules that take away what it leaves without a reader.
         seed: The seed of the feeds.
         reference: Run both models in the ONNX reference too, where it is known to be right.
     """
 
-    def __init__(self, rule: Rule, worker: Worker, seed: int = 0, *, reference: bool = False) -> None:
+    def __init__(
+        self, rule: Rule, worker: Worker, clean_up: Sequence[Rule] = (), seed: int = 0, *, reference: bool = False
+    ) -> None:
         self._rule = rule
         self._worker = worker
         self._seed = seed
         self._reference = reference
-        self._optimizer = Optimizer(
-            Options(verify=False, level=3, rules=[rule.name]), [dataclasses.replace(rule, apply=self._ask)]
-        )
+        rules = [dataclasses.replace(rule, apply=self._ask), *(each for each in clean_up if each.name != rule.name)]
+        self._optimizer = Optimizer(Options(verify=False, level=3, rules=[each.name for each in rules]), rules)
 
     def _ask(self, subject: Any, facts: Facts) -> Any:
         outcome = self._rule.apply(subject, facts)
@@ -86,12 +89,16 @@ class Court:
             return Trial("invalid")
         except FoldproofError as error:
             return _faulty("raises", str(error))
-        if not ledger:
+        if not self._fired(ledger):
             return Trial("idle")
         found = self._structure(model, result, ledger)
         if found is None:
             return self._compared(model, result)
         return found if self._runs(model) else Trial("invalid")
+
+    def _fired(self, ledger: Sequence[Entry]) -> Entry | None:
+        """The first rewrite by the rule."""
+        return next((entry for entry in ledger if entry.rule == self._rule.name), None)
 
     def loads(self, model: onnx.ModelProto) -> bool:
         """Whether onnxruntime can load a model, in its own process."""
@@ -122,8 +129,8 @@ class Court:
         if again.SerializeToString(deterministic=True) != result.SerializeToString(deterministic=True):
             return _faulty("not deterministic", "the second time it makes another model", text)
         _, further = self._rewritten(result)
-        if further:
-            detail = f"at {further[0].place!r} it replaces {', '.join(further[0].removed)} in what it has made"
+        if entry := self._fired(further):
+            detail = f"at {entry.place!r} it replaces {', '.join(entry.removed)} in what it has made"
             return _faulty("not finished", detail, text)
         rise = self._cost(model, result, ledger)
         return None if rise is None else _faulty("raises a cost", rise, text)

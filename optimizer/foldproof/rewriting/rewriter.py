@@ -172,12 +172,7 @@ class Rewriter:
         except FoldproofError:
             raise
         except Exception as error:
-            raise RuleError(
-                f"the rule {rule.name!r} failed with {type(error).__name__}: {error}",
-                node=subject.name if node is None else node_label(node),
-                operator="initializer" if node is None else operator_name(node),
-                hint=f"Go on with --skip-rules {rule.name}, and report it",
-            ) from error
+            raise _failure(rule, subject, node, error) from error
 
     def _fold(self) -> None:
         """Lets the folder compute what has become constant. What reads it is queued."""
@@ -201,7 +196,12 @@ class Rewriter:
         refusal = self._refusal(rule, place)
         if refusal is not None:
             return refusal
-        change = self._editor.apply(node, action)
+        try:
+            change = self._editor.apply(node, action)
+        except FoldproofError:
+            raise
+        except Exception as error:  # what the rule builds fails
+            raise _failure(rule, node, node, error) from error
         if isinstance(change, Reason):
             return change
         entry = self.ledger.add(rule.name, rule.exact, place, graph, removed, change.added, change.because)
@@ -255,3 +255,12 @@ class Rewriter:
     def _tell(self, entry: Entry) -> None:
         for listener in self._listeners:
             listener.written(entry)
+
+
+def _failure(rule: Rule, subject: ir.Node | ir.Value, node: ir.Node | None, error: Exception) -> RuleError:
+    return RuleError(
+        f"the rule {rule.name!r} failed with {type(error).__name__}: {error}",
+        node=subject.name if node is None else node_label(node),
+        operator="initializer" if node is None else operator_name(node),
+        hint=f"Go on with --skip-rules {rule.name}, and report it",
+    )

@@ -54,6 +54,8 @@ class Comparison:
         half: Whether wider floats may be made of float16: then its tolerance holds for them.
         slack: What floats may differ by besides, where they are compared by tolerance.
         undecided: Which elements of integers may differ, where floats are compared by tolerance; see `margins.py`.
+        unreal: Whether infinity and NaN are the same, where floats are compared by tolerance: real arithmetic, in which
+            both sides are equal, has neither.
     """
 
     exact: bool = True
@@ -62,6 +64,7 @@ class Comparison:
     half: bool = False
     slack: np.ndarray | float = 0.0
     undecided: np.ndarray | None = None
+    unreal: bool = False
 
     def differences(self, name: str, original: Any, optimized: Any, errors: Errors) -> Iterator[Difference]:
         """What differs in one output.
@@ -116,6 +119,8 @@ class Comparison:
             wrong = ~_same_bits(a, b)
         elif is_float:
             wrong = ~_close(a, b, _HALF_RTOL if self.half else 0.0, self.slack)
+            if self.unreal:
+                wrong &= np.isfinite(a) | np.isfinite(b)
         else:
             wrong = np.asarray(a != b, bool)
             if self.undecided is not None and self.undecided.shape == wrong.shape:
