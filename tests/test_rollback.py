@@ -6,7 +6,7 @@ import onnx_ir as ir
 import pytest
 
 import foldproof
-from foldproof.rewriting import Constant, Forward, Outcome, Replace, Rule, rule
+from foldproof.rewriting import Constant, Forward, Outcome, Replace, Rule, initializer_rule, rule
 from foldproof.rewriting.packs import installed
 from tests.helpers import initializers, operators, parse
 
@@ -88,7 +88,9 @@ def test_where_many_roundings_add_up_tolerant_rules_are_left_out(monkeypatch: py
     rules = []
     for op_type, factor in (("Relu", 1.001), ("Abs", 1.002), ("Neg", 1.003), ("Tanh", 1.004)):
 
-        def rough(node: ir.Node, facts: foldproof.facts.Facts, op_type: str = op_type, factor: float = factor) -> Outcome:
+        def rough(
+            node: ir.Node, facts: foldproof.facts.Facts, op_type: str = op_type, factor: float = factor
+        ) -> Outcome:
             """F(x) = k * F(x), which is wrong."""
             if any(use.node.op_type == "Mul" for use in node.outputs[0].uses()):
                 return None
@@ -129,3 +131,19 @@ def test_a_model_that_differs_from_itself_blames_no_rewrite(monkeypatch: pytest.
     monkeypatch.setattr("foldproof.verification.Verifier.compare", differs)
     with pytest.raises(foldproof.VerificationError, match="an element differs"):
         by().run(parse(MODEL))
+
+
+@initializer_rule(exact=True)
+def equal_numbers(value: ir.Value, facts: foldproof.facts.Facts) -> Outcome:
+    """K = k', where 0.0 equals -0.0, which is wrong."""
+    first = next(iter(value.graph.initializers.values()))
+    same = first is not value and facts.of(first).constant.numpy() == facts.of(value).constant.numpy()
+    return Forward(first) if same else None
+
+
+def test_a_wrong_rewrite_of_an_initializer_is_taken_back() -> None:
+    model = parse(
+        "g (float[N] x) => (float[N] y, float[N] z) <float a = {0}, float b = {-0.0}> { y = Mul(x, a) z = Mul(x, b) }"
+    )
+    report = by(equal_numbers).run(model).report
+    assert [(each.rule, each.place) for each in report.taken_back] == [("equal_numbers", "b")]

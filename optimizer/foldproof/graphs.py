@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import onnx_ir as ir
 
@@ -17,6 +17,16 @@ def bodies_of(node: ir.Node) -> Iterator[ir.Graph]:
             yield attribute.value
         elif attribute.type is ir.AttributeType.GRAPHS:
             yield from attribute.value
+
+
+def inner_nodes(node: ir.Node) -> Iterator[ir.Node]:
+    """The nodes in the bodies of a node, at any depth."""
+    return (each for body in bodies_of(node) for each in body.all_nodes())
+
+
+def has_name_among(node: ir.Node, names: Collection[str]) -> bool:
+    """Whether a node, or one in its bodies at any depth, has one of some names."""
+    return bool(names) and any(each.name in names for each in (node, *inner_nodes(node)))
 
 
 def reads_of(node: ir.Node) -> tuple[ir.Value, ...]:

@@ -23,6 +23,10 @@ FLOATS = frozenset({ir.DataType.FLOAT, ir.DataType.DOUBLE, ir.DataType.FLOAT16, 
 TINY = 1024
 """Weights of at most this many bytes may be stored a second time, where another node goes on reading them."""
 
+HEADROOM = 0.75
+"""New weights are at most the greatest number of their type to this power: sums of their products don't overflow where
+those of the old ones, scaled afterwards, were finite."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Weights:
@@ -133,6 +137,8 @@ def loss(array: Array, like: Weights) -> Reason | None:
         rounded = array.astype(like.dtype.numpy()).astype(np.float64)
     if not np.isfinite(rounded).all():
         return Reason("a new weight is not finite in {}", like.dtype.name.lower())
+    if np.abs(rounded).max(initial=0.0) > float(like.dtype.max) ** HEADROOM:
+        return Reason("a new weight is so large in {} that a sum of products may overflow", like.dtype.name.lower())
     error = np.abs(rounded - array)
     allowed = 2.0 * _epsilon(like.dtype)
     if array.size and (error > allowed * np.maximum(np.abs(array), np.abs(array).max(initial=0.0) * allowed)).any():

@@ -67,12 +67,13 @@ def pad_into_average_pool(node: ir.Node, facts: Facts) -> Outcome:
     return _no_elements(x, facts) or _padded(node, x, pads, count_include_pad=1)
 
 
-@rule("MaxPool", exact=True, benefit=5, since=7)
+@rule("MaxPool", exact=False, benefit=5, since=7)
 def pad_into_max_pool(node: ir.Node, facts: Facts) -> Outcome:
     """MaxPool(Pad(x, p, -infinity)) = MaxPool(x, pads=p), where p pads spatial dims only and crops nothing.
 
     What a MaxPool pads with is less than any number, so with any other value the Pad stays, 0 among them. So do
-    dilations, windows beyond the padded input (`ceil_mode`), and indices, which count the padded elements.
+    dilations, windows beyond the padded input (`ceil_mode`), and indices, which count the padded elements. Which of 0.0
+    and -0.0 is the largest, the runtime decides by where in the window they stand.
 
     Example:
         g (float[N, 1, 5] x) => (float[N, 1, V] y) <int64[6] pads = {0, 0, 1, 0, 0, 1}, float lowest = {-inf}> {

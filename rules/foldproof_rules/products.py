@@ -33,7 +33,7 @@ def product_with_reciprocal(node: ir.Node, facts: Facts) -> Outcome:
         if divisor is None or factor is None:
             continue
         shape = facts.shape(divisor)
-        if not is_private(factor):
+        if not is_private(factor) or other is factor:
             outcome = Reason("the reciprocal is read elsewhere")
         elif (shape is not None and shape == facts.shape(other)) or _is_root_mean_square(divisor, other, facts):
             return Replace(lambda op: op.Div(other, divisor))  # noqa: B023  it is built at once

@@ -8,6 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from foldproof.facts import Facts
+from foldproof.large_tensors import let_go
 from foldproof.rewriting import Cost, Outcome, Reason, Replace, rule
 from foldproof_rules._moves import attribute, has_reference, input_of, kept_attributes
 
@@ -40,11 +41,25 @@ def zero_initial_state(node: ir.Node, facts: Facts) -> Outcome:
     zero = [k for k in (5, 6) if k < (7 if node.op_type == "LSTM" else 6) and _is_zero(input_of(node, k), facts)]
     if not zero:
         return Reason("no initial state is proven to be 0")
+    if not _is_finite(input_of(node, 2), facts):
+        return Reason("its recurrent weights are not known to be finite: infinity times 0 is NaN")
     inputs = [None if k in zero else value for k, value in enumerate(node.inputs)]
     while inputs and inputs[-1] is None:
         inputs.pop()
     count, attributes = len(node.outputs), dict[str, Any](kept_attributes(node))
     return Replace(lambda op: op.node(node.op_type, *inputs, outputs=count, **attributes))
+
+
+def _is_finite(value: ir.Value | None, facts: Facts) -> bool:
+    """Whether a float tensor is a constant of finite numbers. It is read where the rule would else apply."""
+    tensor = facts.of(value).constant
+    if tensor is None:
+        return False
+    try:
+        with let_go(tensor), np.errstate(all="ignore"):
+            return bool(np.isfinite(tensor.numpy().astype(np.float32)).all())
+    except (OSError, ValueError):  # its external data file is missing, or may not be read
+        return False
 
 
 def _is_zero(value: ir.Value | None, facts: Facts) -> bool:

@@ -122,7 +122,8 @@ def matmul_of_transpose(node: ir.Node, facts: Facts) -> Outcome:
         inner = maker_of(node.inputs[index], "Transpose")
         if inner is None:
             continue
-        if not is_private(node.inputs[index], node) or perm_of(inner, facts) != (1, 0):
+        is_read_once = is_private(node.inputs[index], node) and node.inputs[0] is not node.inputs[1]
+        if not is_read_once or perm_of(inner, facts) != (1, 0):
             return Reason("the Transpose is read elsewhere, or more than two dims move")
         if any(facts.of(value).rank != 2 for value in node.inputs):
             return Reason("its factors are not proven to be matrices")

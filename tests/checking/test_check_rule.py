@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -127,8 +129,13 @@ def test_what_is_neither_a_rule_nor_a_module_of_rules_is_told(name: str, words: 
 
 
 def test_the_command_prints_the_smallest_model_and_ends_with_1() -> None:
+    """And so the documentation shows it."""
     result = CliRunner().invoke(main, ["check-rule", PACK, "--thorough"])
     assert result.exit_code == 1
+    text = (Path(__file__).parents[2] / "docs" / "checking-rules.md").read_text()
+    rule, shown = (re.findall(f"```{kind}\n(.*?)```", text, re.DOTALL)[0] for kind in ("python", "text"))
+    assert rule in Path(str(sample_pack.__file__)).read_text()
+    assert shown in result.output
     assert "ok      abs_of_abs: " in result.output
     assert "faulty  add_nothing: " in result.output
     assert "the inputs:" in result.output

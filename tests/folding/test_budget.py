@@ -206,3 +206,14 @@ def test_a_second_run_folds_nothing_more() -> None:
     twice = fold(once.proto)
     assert len(twice.rewriter.ledger) == 0
     assert twice.proto.graph.node == once.proto.graph.node
+
+
+@pytest.mark.parametrize("step", ["Concat <axis = 0> (t{0}, t{0})", "Pad (t{0}, p)"])
+def test_a_chain_that_grows_step_by_step_is_not_folded_further_by_each_run(step: str) -> None:
+    chain = " ".join(f"t{k + 1} = {step.format(k)}" for k in range(8))
+    proto = parse(f"""g (int64[N] i) => (float[N] y) <float[5000] w = {{{", ".join(["1"] * 5000)}}}, int64[2] p = {{0, 9000}}> {{
+        t0 = Neg(w) {chain} y = Gather(t8, i) }}""")
+    first = fold(proto)
+    assert grown(first, proto) <= 64 << 10
+    assert "Neg" not in first.operators
+    assert fold(first.proto).operators == first.operators

@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import foldproof
 from tests.folding.folding import fold
-from tests.helpers import parse
+from tests.helpers import operators, parse
 
 W = "float[2] w = {1.0, 4.0}"
 
@@ -254,3 +254,11 @@ def test_folding_can_be_skipped() -> None:
     proto = parse(f"g (float[2] x) => (float[2] y) <{W}> {{ a = Cos(w) y = Mul(x, a) }}")
     kept = foldproof.optimize(proto, skip_rules=["constant_folding"], verify=False)
     assert [node.op_type for node in kept.graph.node] == ["Cos", "Mul"]
+
+
+def test_a_loop_with_a_node_that_the_person_keeps_is_not_computed() -> None:
+    proto = parse("""g () => (float y) <bool on = {1}, int64 m = {3}, float x = {2}> {
+        y = Loop (m, on, x) <body = b (int64 i, bool k, float v) => (bool l, float w) {
+            l = Identity (k) [mine] w = Add (v, v) }> }""")
+    assert operators(fold(proto, keep_node=["mine"]).proto)["Add"] == 1
+    assert operators(fold(proto).proto)["Add"] == 0

@@ -70,7 +70,9 @@ def spread_of(case: Case, feeds: Feeds, expected: Sequence[Array], epsilon: floa
         rng = np.random.default_rng((case.seed, draw, 99))
         model = onnx.ModelProto()
         model.CopyFrom(case.model)
-        _perturb_constants(model.graph, rng, epsilon)
+        _perturb_constants(model.graph.node, model.graph.initializer, rng, epsilon)
+        for function in model.functions:
+            _perturb_constants(function.node, (), rng, epsilon)
         moved = {name: _perturbed(array, rng, epsilon) for name, array in feeds.items()}
         for k, array in enumerate(Session(model).run(moved)):
             if array.shape == low[k].shape and array.dtype.kind in "fiub":
@@ -85,18 +87,21 @@ def _perturbed(array: Array, rng: np.random.Generator, epsilon: float) -> Array:
     return np.asarray(array * (1 + size * rng.uniform(-1, 1, array.shape))).astype(array.dtype)
 
 
-def _perturb_constants(graph: onnx.GraphProto, rng: np.random.Generator, epsilon: float) -> None:
+def _perturb_constants(
+    nodes: Iterable[onnx.NodeProto], initializers: Iterable[onnx.TensorProto], rng: np.random.Generator, epsilon: float
+) -> None:
+    nodes = list(nodes)
     # The factors of a Resize are not for moving: they must suit the sizes.
-    fixed = {name for node in graph.node if node.op_type in ("Resize", "Upsample") for name in node.input}
-    tensors = [tensor for tensor in graph.initializer if tensor.name not in fixed]
-    for node in graph.node:
+    fixed = {name for node in nodes if node.op_type in ("Resize", "Upsample") for name in node.input}
+    tensors = [tensor for tensor in initializers if tensor.name not in fixed]
+    for node in nodes:
         if fixed.intersection(node.output):
             continue
         for attribute in node.attribute:
             if attribute.HasField("t"):
                 tensors.append(attribute.t)
             if attribute.HasField("g"):
-                _perturb_constants(attribute.g, rng, epsilon)
+                _perturb_constants(attribute.g.node, attribute.g.initializer, rng, epsilon)
     for tensor in tensors:
         array = numpy_helper.to_array(tensor)
         if array.dtype.kind == "f":

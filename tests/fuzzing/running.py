@@ -27,6 +27,9 @@ class Session:
         options.log_severity_level = 4
         # A weight that was computed before is packed ahead, and multiplied in another order, when it becomes a constant.
         options.add_session_config_entry("session.disable_prepacking", "1")
+        # onnxruntime 1.32 may take the memory of one Slice for another of the same static rank, and then fails where one
+        # of them is empty. A model whose ranks are known better meets this where the original does not.
+        options.enable_mem_reuse = False
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         self._session = onnxruntime.InferenceSession(
             model.SerializeToString(), options, providers=["CPUExecutionProvider"]

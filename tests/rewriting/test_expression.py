@@ -128,3 +128,31 @@ def test_a_rule_without_an_equation_is_refused() -> None:
 
             def replacement(op, x):
                 return x
+
+
+def pattern_with_a_number(op, x):
+    return op.Neg(op.Mul(x, 2.0))
+
+
+def negated(op, x):
+    return op.Neg(x)
+
+
+def of_something_else(op, z):
+    return z
+
+
+@pytest.mark.parametrize(
+    ("functions", "message"),
+    [
+        ({"pattern": negated}, "no replacement"),
+        ({"replacement": negated}, "no pattern"),
+        ({"pattern": pattern_with_a_number, "replacement": negated}, "has the input 2.0 of Mul"),
+        ({"pattern": negated, "replacement": of_something_else}, "not the parameters of its pattern"),
+        ({"pattern": negated, "replacement": negated, "condition": of_something_else}, "not the parameters"),
+    ],
+)
+def test_a_class_that_is_no_rule_is_refused_when_it_is_defined(functions, message):
+    definition = type("Wrong", (), {"__doc__": "Neg(x) = x.", **functions})
+    with pytest.raises(UsageError, match=message):
+        expression_rule(exact=True)(definition)

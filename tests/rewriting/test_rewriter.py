@@ -179,6 +179,16 @@ def test_a_fault_of_a_rule_names_the_node() -> None:
         rewrite_by(parse("g (float[N] x) => (float[N] y) { y = Relu(x) }"), [faulty])
 
 
+def test_a_fault_of_what_a_rule_builds_names_the_node() -> None:
+    @rule("Relu", exact=True)
+    def faulty(node: ir.Node, facts: Facts) -> Outcome:
+        """Relu(x) = an error."""
+        return Replace(lambda op: op.constant(np.array([2**64], np.int64)))
+
+    with pytest.raises(RuleError, match=r"node 'y' \(Relu\): the rule 'faulty' failed with OverflowError"):
+        rewrite_by(parse("g (float[N] x) => (float[N] y) { y = Relu(x) }"), [faulty])
+
+
 def test_a_literal_constant_is_shared_by_its_type_too() -> None:
     @rule("Relu", exact=False)
     def constants(node: ir.Node, facts: Facts) -> Outcome:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.helpers import parse, rewrite
 from tests.rules.moving import becomes, stays
 
 
@@ -129,6 +130,13 @@ CONCAT = "g (float[N,2] x, float[N,4] y) => (float[A,B] p, float[C,D] q) <int64[
 def test_a_split_where_it_was_joined_takes_it_back(axis: int) -> None:
     text = CONCAT + f"j = Concat <axis = {axis}> (x, y) a, b = Split <axis = 1> (j, s) p = Relu(a) q = Neg(b) }}"
     becomes(text, {"Relu": 1, "Neg": 1}, "split_of_concat")
+
+
+def test_parts_of_which_one_may_be_empty_stay() -> None:
+    """onnxruntime joins an empty tensor to one of any other dims."""
+    text = CONCAT.replace("float[N,4] y", "float[2,4] y") + "j = Concat <axis = 1> (x, y) p, q = Split <axis = 1> (j, s) }"
+    _, rewriter = rewrite(parse(text), "split_of_concat")
+    assert len(rewriter.ledger) == 0
 
 
 def test_a_split_at_another_place_stays() -> None:

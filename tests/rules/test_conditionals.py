@@ -268,6 +268,26 @@ def test_merging_three_ifs_keeps_names_and_initializers_apart() -> None:
     assert_becomes(body, {"If": 1, "Mul": 3, "Add": 3}, "merged_branches")
 
 
+def test_names_that_two_merged_ifs_share_are_told_apart() -> None:
+    branches = """<then_branch = t () => (float[N] r) {{ k = {0}(x) r = Neg(k) }},
+                   else_branch = e () => (float[N] s) {{ s = {1}(x) }}>"""
+    ifs = f"y = If (c) {branches.format('Exp', 'Sin')} z = If (c) {branches.format('Cos', 'Tan')}"
+    body = f"g (float[N] x, bool c) => (float[N] y, float[N] z) {{ {ifs} }}"
+    assert_becomes(body, {"If": 1, "Exp": 1, "Sin": 1, "Cos": 1, "Tan": 1, "Neg": 2}, "merged_branches")
+
+
+def test_names_in_the_bodies_of_what_is_merged_are_told_apart() -> None:
+    """The k of the first If stands around the inner If of the second one afterwards."""
+    body = """g (float[N] x, bool c, bool d) => (float[N] y, float[N] z) {
+        y = If (c) <then_branch = t () => (float[N] p) { k = Exp(x) p = Neg(k) },
+                    else_branch = e () => (float[N] q) { q = Sin(x) }>
+        z = If (c) <then_branch = t1 () => (float[N] r) {
+                        r = If (d) <then_branch = t2 () => (float[N] k) { k = Cos(x) },
+                                    else_branch = e2 () => (float[N] l) <float[1] q = {2}> { l = Mul(x, q) }> },
+                    else_branch = e1 () => (float[N] s) { s = Abs(x) }> }"""
+    assert_becomes(body, None, "merged_branches")
+
+
 def test_merging_moves_an_initializer_that_a_branch_hands_out() -> None:
     branches = """<then_branch = t () => (float[2] k) <float[2] k = {1, 2}> { s = Abs(x) },
                    else_branch = e () => (float[2] r) { r = Neg(x) }>"""

@@ -141,3 +141,18 @@ def test_a_call_whose_if_is_decided_by_its_attribute_is_its_branch() -> None:
     model, _ = rewrite(proto, "function_that_folds", "known_condition", "known_elements", "dead_node")
     assert [node.op_type for node in model.graph.node if node.op_type != "Constant"] == ["Neg"]
     check(proto, model)
+
+
+@pytest.mark.parametrize(("domain", "name"), [("", "Softsign"), ("com.microsoft", "Gelu")])
+def test_a_function_under_the_name_of_an_operator_stays_as_runtimes_differ_in_which_one_they_run(
+    domain: str, name: str
+) -> None:
+    called = f"{domain}.{name}" if domain else name
+    proto = parse(
+        f"g (float[N, 3] x) => (float[N, 3] y) <float[3] k = {{1, 2, 3}}> {{ a = {called}(k) b = {called}(x) y = Add(a, b) }}",
+        imports='"com.microsoft": 1',
+        functions=f'<domain: "{domain}", opset_import: ["": 18]> {name} (a) => (b) {{ b = Neg(a) }}',
+    )
+    model = foldproof.optimize(proto, inline_functions=True, verify=False)
+    assert operators(model) == operators(proto)
+    check(proto, model)

@@ -262,3 +262,14 @@ def test_a_normalized_product_of_matrices_is_a_gemm() -> None:
 )  # fmt: skip
 def test_other_normalized_products_stay(body: str, overridable: list[str]) -> None:
     stays(body, "normalized_matmul", weights={"w": tensor(3, 4), **NORMALIZATION}, overridable=overridable)
+
+
+@pytest.mark.parametrize(("factor", "stays_apart"), [(3e38, True), (1e29, True), (1e27, False)])
+def test_a_factor_that_makes_weights_huge_stays_since_sums_of_their_products_may_overflow(
+    factor: float, stays_apart: bool
+) -> None:
+    body, weights = graph("m = MatMul(x, w) y = Mul(m, f)"), {"w": np.ones((3, 4), np.float32), "f": np.float32(factor)}
+    if stays_apart:
+        assert "overflow" in stays(body, "scale_into_matmul", weights=weights)[-1]
+    else:
+        becomes(body, {"MatMul": 1}, "scale_into_matmul", weights=weights)

@@ -223,6 +223,15 @@ def test_what_is_the_same_in_each_iteration_is_computed_once() -> None:
     assert [node.op_type for node in model.graph.node] == ["Exp", "Constant", "Mul", "Loop"]
 
 
+def test_names_of_what_is_moved_out_of_two_loops_are_told_apart() -> None:
+    loops = [f"{y} = Loop (m, on, x) <body = b (int64 i, bool k, {INVARIANT}>" for y in ("y", "z")]
+    body = f"""g (float[N, 3] x) => (float[N, 3] y, float[N, 3] z) <bool on = {{1}}, int64 m = {{3}}> {{
+        {loops[0]} {loops[1].replace("Exp", "Sin")} }}"""
+    model = assert_becomes(body, None, "invariant_in_loop")
+    assert operators(model) == operators(parse(body))
+    assert sum(node.op_type in ("Exp", "Sin") for node in model.graph.node) == 2
+
+
 @pytest.mark.parametrize(
     "body",
     [

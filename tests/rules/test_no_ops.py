@@ -98,6 +98,8 @@ def test_an_interpolating_resize_by_one_goes_as_tolerant(mode: str) -> None:
         ('z = Constant <value_ints = [4, 3]> () '
          'y = Resize <axes = [2, 3], keep_aspect_ratio_policy = "not_larger"> (x, , , z)', 18),
         ("y = Resize(x, , f)", 18),
+        ('y = Resize <mode = "linear", exclude_outside = 1> (x, , ones)', 18),  # infinity becomes finite
+        ('y = Resize <mode = "linear", antialias = 1> (x, , ones)', 18),
         ("y = Upsample <scales = [1.0, 1.0, 1.0, 1.3]> (x)", 7),
     ],
 )  # fmt: skip

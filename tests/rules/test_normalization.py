@@ -140,10 +140,11 @@ def test_constants_go_into_a_group_normalization_that_has_one_for_each_channel()
         "n = LayerNormalization(x, s, b) y = Mul(n, p)",
         "n, k = LayerNormalization(x, s, b) l = Mul(n, s) y = Add(l, k)",
         "n = LayerNormalization(x, s, b) l = Mul(n, s) y = Add(l, n)",
+        "n = LayerNormalization(x, s, h) y = Mul(n, s)",
     ],
 )
 def test_other_constants_stay_behind_a_layer_normalization(nodes: str) -> None:
-    stays(graph(nodes, x="N,6,6"), "affine_into_normalization", weights=constants(p=tensor(6, 1), t=tensor(6, 6)))
+    stays(graph(nodes, x="N,6,6"), "affine_into_normalization", weights=constants(p=tensor(6, 1), t=tensor(6, 6), h=tensor(5)))
 
 
 @pytest.mark.parametrize("operator", ["Mul(x, p)", "Sub(p, x)", "Add(x, o)", "BatchNormalization(x, b, s, v, v)"])
@@ -193,6 +194,8 @@ def test_channels_that_are_normalized_in_groups_are_a_group_normalization() -> N
     [
         (GROUPED, {}, 18),
         (GROUPED.replace("float[N,4,6] x", "float[N,4,6] x, float[2] s"), {"s": None}, 21),
+        (GROUPED, {"s": np.array([1, np.inf], np.float32)}, 21),
+        (GROUPED, {"b": np.array([1], np.float32)}, 21),
         (GROUPED, {"grouped": np.array([-1, 2, 24])}, 21),  # groups that reach over the batch
         (GROUPED.replace("y = Add(m, c)", "o = Neg(n) z = Reshape(o, full) y = Add(m, z)"), {}, 21),
     ],

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.helpers import parse, rewrite
 from tests.rules.moving import becomes, stays
 
 PADS = "int64[4] p = {0, 1, 2, 0}, int64[4] q = {1, 0, 0, 3}, float v = {7}, float w = {-0.0}, int64[1] a = {1}"
@@ -71,3 +72,10 @@ def test_an_axis_that_stays_padded() -> None:
             b = Pad(x, p) y = Slice(b, s, e, s) }""",
         "slice_of_pad",
     )
+
+
+def test_pads_that_no_tensor_has_stay() -> None:
+    half = f"{{0, {2**62}, 0, 0}}"
+    text = f"g (float[N,M] x) => (float[A,B] y) <int64[4] p = {half}, int64[4] q = {half}> {{ b = Pad(x, p) y = Pad(b, q) }}"
+    _, rewriter = rewrite(parse(text), "pad_of_pad")
+    assert len(rewriter.ledger) == 0

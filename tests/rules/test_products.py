@@ -34,6 +34,7 @@ def test_a_value_is_divided_by_its_root_mean_square(square: str, reciprocal: str
 @pytest.mark.parametrize(
     "nodes",
     [
+        "r = Reciprocal(w) y = Mul(r, r)",  # it is read on
         "r = Reciprocal(v) y = Mul(x, r)",  # fewer reciprocals than products
         "r = Div(two, w) y = Mul(x, r)",
         "r = Reciprocal(w) t = Mul(x, r) y = Add(t, r)",

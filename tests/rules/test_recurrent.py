@@ -63,3 +63,11 @@ def test_another_state_stays(states: str) -> None:
     original = model_of("GRU <hidden_size = 5> (x, w, r, b, , z)", 3, states)
     _, rewriter = rewrite(original, "zero_initial_state")
     assert len(rewriter.ledger) == 0
+
+
+def test_weights_that_make_nan_of_a_zero_state_stay() -> None:
+    original = model_of("RNN <hidden_size = 5> (x, w, r, b, , z)", 1, "z = ConstantOfShape(dims)")
+    (weights,) = (each for each in original.graph.initializer if each.name == "r")
+    weights.CopyFrom(onnx.numpy_helper.from_array(np.full((1, 5, 5), np.inf, np.float32), "r"))
+    _, rewriter = rewrite(original, "zero_initial_state")
+    assert len(rewriter.ledger) == 0

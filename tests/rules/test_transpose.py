@@ -144,6 +144,7 @@ def test_both_factors_of_a_product_may_be_transposed() -> None:
         ("g (float[N,3] x, float[M,3] w) => (float[N,M] y, float[3,M] t) { t = Transpose(w) y = MatMul(x, t) }", 18),
         ("g (float[2,N,3] x, float[M,3] w) => (float[2,N,M] y) { t = Transpose(w) y = MatMul(x, t) }", 18),
         ("g (int32[N,3] x, int32[M,3] w) => (int32[N,M] y) { t = Transpose(w) y = MatMul(x, t) }", 18),
+        ("g (float[3,3] w) => (float[3,3] y) { t = Transpose(w) y = MatMul(t, t) }", 18),
         ("g (float[N,3] x, float[3,M] w) => (float[N,M] y) { t = Transpose <perm = [0, 1]> (w) y = MatMul(x, t) }", 18),
         (
             "g (float[2,N,3] x, float[2,M,3] w) => (float[2,N,M] y) { t = Transpose <perm = [0, 2, 1]> (w) y = MatMul(x, t) }",

@@ -9,6 +9,7 @@ from onnx import helper
 from foldproof.verification.feeds import Plan, TooLarge, make_feeds
 from foldproof.verification.hints import Hint
 from foldproof.verification.signature import inputs_of
+from foldproof.verification.specials import sprinkle
 
 T = onnx.TensorProto
 
@@ -130,3 +131,9 @@ def test_initializers_of_ir_version_3_are_no_inputs():
 def test_no_feed_is_larger_than_the_limit():
     with pytest.raises(TooLarge):
         feed(tensor(T.FLOAT, (1 << 20, 1 << 20)))
+
+
+def test_negative_integers_are_among_the_small_numbers():
+    values = sprinkle(np.ones((2, 3), np.int32), "small", np.random.default_rng(0))
+    assert (values < 0).any()
+    assert (sprinkle(np.ones((2, 3), np.uint8), "small", np.random.default_rng(0)) == 1).all()

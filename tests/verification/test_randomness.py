@@ -85,3 +85,20 @@ def test_shapes_behind_random_operators_are_compared(parse):
     original = parse("g (float[N] x) => (float[M] y) { y = RandomNormalLike (x) }")
     doubled = parse("g (float[N] x) => (float[M] y) { r = RandomNormalLike (x) y = Concat <axis = 0> (r, r) }")
     assert {each.kind for each in verify(original, doubled).differences} == {"shape"}
+
+
+@pytest.mark.parametrize("draws", ["y = Sub (a, a)", "c = Abs (a) y = Sub (c, c)"])
+def test_a_value_that_is_random_no_more_differs(parse, draws):
+    original = parse(
+        "g (float[N] x) => (float[N] y) { a = RandomNormalLike (x) b = RandomNormalLike (x) y = Sub (a, b) }"
+    )
+    optimized = parse(f"g (float[N] x) => (float[N] y) {{ a = RandomNormalLike (x) {draws} }}")
+    found = verify(original, optimized)
+    assert [difference.output for difference in found.differences] == ["y"]
+    assert "it is random" in found.differences[0].detail
+
+
+def test_a_draw_that_is_often_the_same_is_no_difference(parse):
+    model = parse("g (float[N] x) => (float y) { h = ConstantOfShape <value = float {0.05}> (s) r = Bernoulli (h) y = Squeeze (r) }"
+                  .replace("(float y) {", "(float y) <int64[1] s = {1}> {"))  # fmt: skip
+    assert verify(model, model).status == "same"

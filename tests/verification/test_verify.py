@@ -339,3 +339,29 @@ def test_the_time_limit_holds(parse):
     assert time.monotonic() - started < 8
     assert result.status == "unverified"
     assert any("time limit" in note for note in result.notes)
+
+
+def test_what_broadcasts_only_where_one_dim_is_1_is_found(parse):
+    """At other sizes the original fails, or both dims are the same."""
+    original = parse("g (float[N, 3] x, float[M, 3] z) => (float[K, 3] y) { s = Shape (z) y = Expand (x, s) }")
+    optimized = parse("g (float[N, 3] x, float[M, 3] z) => (float[K, 3] y) { y = Identity (x) }")
+    found = verify(original, optimized)
+    assert found.status == "different"
+    assert found.differences[0].binding["N"] == 1
+
+
+def test_models_of_truth_values_alone_are_run_at_many_of_them(parse):
+    original = parse("g (bool[N] a, bool[N] b) => (bool[N] y) { y = Equal (a, b) }")
+    optimized = parse("g (bool[N] a, bool[N] b) => (bool[N] y) { y = And (a, b) }")
+    assert verify(original, original).status == "same"
+    assert verify(original, optimized).status == "different"
+
+
+def test_infinity_is_no_number_to_a_tolerant_rewrite(parse):
+    """(x v) w = x (v w) in real arithmetic; of infinity one side makes NaN."""
+    constants = (
+        "<float[3, 2] v = {1, 2, 3, 4, 5, 6}, float[2, 2] w = {1, 2, 3, -1}, float[3, 2] u = {7, 0, 15, 2, 23, 4}>"
+    )
+    original = parse(f"g (float[N, 3] x) => (float[N, 2] y) {constants} {{ p = MatMul (x, v) y = MatMul (p, w) }}")
+    optimized = parse(f"g (float[N, 3] x) => (float[N, 2] y) {constants} {{ y = MatMul (x, u) }}")
+    assert verify(original, optimized, exact=False).status == "same"

@@ -57,15 +57,23 @@ def _elements(name: str, tensor: onnx.TensorProto, floats: tuple[float, ...]) ->
 
 
 def _filled(number: float, values: Any) -> Any:
-    with np.errstate(all="ignore"):
-        return np.full_like(values, number)
+    return np.full_like(values, _as(number, values.dtype))
 
 
 def _ended(number: float, values: Any) -> Any:
     copy = values.copy()
-    with np.errstate(all="ignore"):
-        copy.reshape(-1)[-1:] = np.asarray(number).astype(copy.dtype)
+    copy.reshape(-1)[-1:] = _as(number, copy.dtype)
     return copy
+
+
+def _as(number: float, dtype: np.dtype) -> Any:
+    """The number in a type that another variation may have chosen, or the nearest one there."""
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        whole = int(number) if np.isfinite(number) else int(limits.max)
+        return dtype.type(min(max(whole, int(limits.min)), int(limits.max)))
+    with np.errstate(all="ignore"):
+        return np.asarray(number).astype(dtype)
 
 
 def _rewrite(name: str, change: Callable[[Any], Any], model: onnx.ModelProto) -> bool:

@@ -44,31 +44,38 @@ def varied(
         return None
     for graph in graphs_of(copy):
         del graph.value_info[:]
-    undeclared = _undeclared(copy)
+    keep_ranks = _ranks(copy) == _ranks(model)
+    undeclared = _undeclared(copy, outputs=True, keep_ranks=keep_ranks)
     if not loads(undeclared):
         return None
     inferred = _inferred(undeclared)
-    if inferred is None and _ranks(copy) == _ranks(model):  # inference needs a declaration: what is left of it is true
-        inferred = _inferred(_undeclared(copy, keep_ranks=True))
+    if inferred is None and keep_ranks:  # inference needs a declaration: what is left of it is true
+        inferred = _inferred(_undeclared(copy, outputs=False, keep_ranks=True))
     return inferred
 
 
-def _undeclared(model: onnx.ModelProto, *, keep_ranks: bool = False) -> onnx.ModelProto:
-    """The model without shapes in bodies, and without the types of outputs that are tensors, or only their dims."""
+def _undeclared(model: onnx.ModelProto, *, outputs: bool, keep_ranks: bool) -> onnx.ModelProto:
+    """The model without what it declares of dims in bodies and of its outputs.
+
+    Args:
+        model: The model.
+        outputs: Whether nothing is left of what it declares of its outputs that are tensors.
+        keep_ranks: Whether ranks stay in bodies. A scalar stays one in any case: the runtime asks for that.
+    """
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     for graph in graphs_of(copy):
-        if graph is not copy.graph:
-            for value in (*graph.input, *graph.output):
-                if value.type.HasField("tensor_type"):
-                    value.type.tensor_type.ClearField("shape")
-    for value in copy.graph.output:
-        if value.type.HasField("tensor_type"):
-            if keep_ranks:
-                for dim in value.type.tensor_type.shape.dim:
-                    dim.Clear()
-            else:
+        for value in (*graph.input, *graph.output) if graph is not copy.graph else copy.graph.output:
+            shape = value.type.tensor_type.shape
+            if not value.type.HasField("tensor_type"):
+                continue
+            if graph is copy.graph and outputs:
                 value.ClearField("type")
+            elif keep_ranks:
+                for dim in shape.dim:
+                    dim.Clear()
+            elif shape.dim:
+                value.type.tensor_type.ClearField("shape")
     return copy
 
 

@@ -35,6 +35,8 @@ def is_deterministic(node: ir.Node, facts: Facts) -> bool:
 def _is_deterministic(node: ir.Node, facts: Facts, calls: frozenset[ir.OperatorIdentifier]) -> bool:
     identifier = node.op_identifier()
     function = facts.function(node)
+    if facts.is_ambiguous(node):
+        return False
     if function is not None:
         return identifier not in calls and all(_is_deterministic(n, facts, calls | {identifier}) for n in function)
     schema = schema_of(node.domain, node.op_type, facts.opset_version(node))

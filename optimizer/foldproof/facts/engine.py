@@ -126,6 +126,16 @@ class Facts:
         functions = self._model.functions
         return functions.get(node.op_identifier()) if functions else None
 
+    def is_ambiguous(self, node: ir.Node) -> bool:
+        """Whether a node calls a function of the model that has the name of a known operator.
+
+        By the specification each runtime decides which of the two it runs: onnxruntime runs the operator.
+        """
+        if self.function(node) is None:
+            return False
+        schema = schema_inference.schema_of(node.domain, node.op_type, self.opset_version(node))
+        return schema is not None or transfer_of(node) is not None
+
     def owner(self, graph: ir.Graph) -> ir.Node | None:
         """The node that holds a graph as its body; None for the main graph and for a function's."""
         return self._owners.get(graph)
@@ -158,7 +168,7 @@ class Facts:
         function = self.function(node)
         inner: Iterable[ir.Node] = (each for body in bodies_of(node) for each in body)
         if function is not None:
-            if identifier in calls:
+            if identifier in calls or self.is_ambiguous(node):
                 return True
             inner, calls = function, calls | {identifier}
         elif schema_inference.schema_of(node.domain, node.op_type, self.opset_version(node)) is None:
@@ -334,7 +344,7 @@ class Facts:
         node = view.node
         function = self.function(node)
         if function is not None:
-            return self._call(view, function)
+            return [] if self.is_ambiguous(node) else self._call(view, function)
         # An attribute that refers to the enclosing function's, at no known call, may have any value.
         if view.has_unknown_attribute():
             return []

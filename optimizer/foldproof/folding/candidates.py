@@ -11,7 +11,7 @@ import onnx_ir as ir
 from foldproof.facts import Facts
 from foldproof.folding.limits import too_much
 from foldproof.folding.sources import is_source
-from foldproof.graphs import bodies_of, reads_of
+from foldproof.graphs import bodies_of, has_name_among, reads_of
 from foldproof.rewriting.conformance import complaint
 
 
@@ -65,7 +65,7 @@ def find(nodes: Iterable[ir.Node], facts: Facts, keep: frozenset[str], failed: s
     Args:
         nodes: Where to look: those that are new, or of which an input is.
         facts: The facts of the model.
-        keep: Names of nodes that stay.
+        keep: Names of nodes that stay, and with them what holds them in a body.
         failed: Nodes whose evaluation failed before.
     """
     found = Candidates({}, facts)
@@ -73,7 +73,7 @@ def find(nodes: Iterable[ir.Node], facts: Facts, keep: frozenset[str], failed: s
     queue = deque(nodes)
     while queue:
         node = queue.popleft()
-        if node in found.nodes or node.graph is None or node in failed or (node.name and node.name in keep):
+        if node in found.nodes or node.graph is None or node in failed or has_name_among(node, keep):
             continue
         # The inputs first: to look into bodies takes longer.
         if not all(value is None or value in made or is_source(value, facts) for value in node.inputs):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import heapq
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 import onnx_ir as ir
 
@@ -78,6 +78,7 @@ class Selector:
         self._stays = {}
         folds: dict[ir.Node, int] = {}
         crowded: set[Share] = set()
+        too_big: set[ir.Node] = set()
         heap = [self._entry(node) for node in self._candidates.nodes if self._is_needed(node)]
         heapq.heapify(heap)
         pushed = {node for _, _, node in heap}
@@ -90,6 +91,10 @@ class Selector:
                 reason = _too_big(growth)
                 if limits[share] and self._budget.admits(growth):
                     crowded.add(share)
+                too_big.add(node)
+            if reason is None and growth > 0 and self._leads_on(node, too_big):
+                reason = Reason("what reads it is too big now, and would not be any more if it was stored")
+                too_big.add(node)
             if reason is None:
                 folds[node] = growth
                 added[share] += max(growth, 0)
@@ -125,6 +130,35 @@ class Selector:
             if any(self._is_outside(reader) for reader in readers):
                 return Reason("it is, or is made of, a quantized weight, which stays as it is")
         return None
+
+    def _leads_on(self, node: ir.Node, too_big: Container[ir.Node]) -> bool:
+        """Whether a second run, with a budget of its own, would fold what reads a node and stays for its size.
+
+        So a chain of nodes each of which doubles a tensor is not folded a bit further by each run.
+        """
+        readers = {reader for output in node.outputs for reader in self._candidates.readers(output)}
+        return any(reader in too_big and self._budget.admits(self._growth_behind_stored(reader)) for reader in readers)
+
+    def _growth_behind_stored(self, node: ir.Node) -> int:
+        """The bytes by which the file would grow if a node's results were stored, and what it reads was before.
+
+        What is itself too big to be stored counts as what it is made of.
+        """
+        price = 0
+        for value in self._candidates.nodes[node]:
+            maker = value.producer()
+            if self._is_read_by_others(value):
+                continue
+            if maker in self._candidates.nodes and not self._budget.admits(self._growth(maker)):
+                price += self._cheapest[value]
+            else:
+                price += size_of(value, self._facts) or 0
+        return self._size_of_results(node) - price
+
+    def _is_read_by_others(self, value: ir.Value) -> bool:
+        """Whether something reads a value that is no candidate, so that it has to be there."""
+        readers = self._candidates.readers(value)
+        return value.is_graph_output() or any(reader not in self._candidates.nodes for reader in readers)
 
     def _is_free(self, node: ir.Node) -> bool:
         """Whether what a node adds is not counted: no more than the node itself takes, or the person asked for it."""

@@ -9,7 +9,7 @@ import numpy as np
 import onnx_ir as ir
 
 from foldproof.rewriting.constants import as_tensor, rename
-from foldproof.rewriting.inlining import Store, Unpacked, copy_of, unpack
+from foldproof.rewriting.inlining import Store, Unpacked, copy_of, unpack, values_of
 from foldproof.rewriting.names import Names
 from foldproof.rewriting.rule import Reason
 
@@ -120,9 +120,12 @@ class Builder:
         return like
 
     def move(self, node: ir.Node) -> None:
-        """Moves a node out of a body. All that it reads must be readable here."""
+        """Moves a node out of a body. All that it reads must be readable here. Names that are there twice change."""
         assert node.graph is not None
         node.graph.remove(node)
+        for output in node.outputs:
+            if output.name:
+                output.name = self._names.derive(output.name)
         self.nodes.append(node)
         self.moved.add(node)
 
@@ -136,6 +139,8 @@ class Builder:
     def extend(self, body: ir.Graph, other: ir.Graph) -> None:
         """Moves all that a body holds to the end of another one, which hands out what both did. Neither has inputs.
 
+        Names that others have too are changed, at any depth: what the two bodies call alike is not the same.
+
         Args:
             body: The body that stays.
             other: The body that goes. It is empty afterwards.
@@ -144,14 +149,13 @@ class Builder:
         other.outputs.clear()  # first: one of them may be an initializer, which belongs to no other graph then
         for name, value in list(other.initializers.items()):
             del other.initializers[name]
-            if name in body.initializers:
-                rename(value, self._names.fresh(name))
+            rename(value, self._names.derive(name))
             body.register_initializer(value)
         for node in nodes:
             other.remove(node)
-            for output in node.outputs:
-                if output.name:
-                    output.name = self._names.derive(output.name)
+        for value in values_of(nodes):
+            if value.name:
+                rename(value, self._names.derive(value.name))
         body.extend(nodes)
         body.outputs.extend(outputs)
         self.extended.append(body)

@@ -31,7 +31,12 @@ def complaint(node: ir.Node, facts: Facts) -> Reason | None:
 
 
 def malformation(node: ir.Node, facts: Facts) -> Reason | None:
-    """The part of `complaint` without which a rule can't even look at a node: its inputs, outputs and attributes."""
+    """The part of `complaint` without which a rule can't even look at a node: its inputs, outputs and attributes.
+
+    And what it calls at all, where the model has a function under the name of an operator.
+    """
+    if facts.is_ambiguous(node):
+        return Reason("a function of the model has the name of its operator: each runtime decides which one it runs")
     schema = schema_of(node.domain, node.op_type, facts.opset_version(node))
     return None if schema is None else _arity(node, schema) or _attributes(node, schema)
 

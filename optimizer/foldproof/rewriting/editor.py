@@ -11,11 +11,10 @@ import onnx_ir as ir
 from foldproof.facts import Facts
 from foldproof.facts.description import known_shapes
 from foldproof.facts.fact import is_more
-from foldproof.graphs import bodies_of
+from foldproof.graphs import bodies_of, has_name_among
 from foldproof.rewriting.builder import Builder, CannotBuild
 from foldproof.rewriting.constants import Constants, as_tensor
 from foldproof.rewriting.description import place_of, value_text
-from foldproof.rewriting.inlining import inner_nodes
 from foldproof.rewriting.listener import Listener
 from foldproof.rewriting.names import Names
 from foldproof.rewriting.provenance import hand_down, orphans
@@ -113,7 +112,7 @@ class Editor:
 
     def is_kept(self, node: ir.Node) -> bool:
         """Whether the person wants a node to stay, or one that it holds in its bodies."""
-        return bool(self._keep) and any(each.name in self._keep for each in (node, *inner_nodes(node)))
+        return has_name_among(node, self._keep)
 
     def forward_initializer(self, value: ir.Value, other: ir.Value) -> None:
         """Lets all that reads an initializer read another one. Nothing is queued: a round begins after it."""

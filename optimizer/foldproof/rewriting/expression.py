@@ -37,9 +37,18 @@ class Pattern:
         op_type: The operator, of `ai.onnx`.
         inputs: What its inputs match.
         attributes: What its attributes match: a variable or a literal. Others must have their default.
+
+    Raises:
+        UsageError: An input is neither a pattern nor a variable.
     """
 
     def __init__(self, op_type: str, inputs: tuple[Pattern | Variable, ...], attributes: Mapping[str, Any]) -> None:
+        for each in inputs:
+            if not isinstance(each, (Pattern, Variable)):
+                raise UsageError(
+                    f"a pattern has the input {each!r} of {op_type}",
+                    hint="Take a parameter for it, and let the condition look at its constant",
+                )
         self.op_type = op_type
         self.inputs = inputs
         self.attributes = attributes
@@ -135,7 +144,8 @@ def expression_rule(
 
     `pattern(op, x, ...)` and `replacement(op, x, ...)` are written as in onnxscript. What a parameter stands for in the
     pattern, a value or an attribute, it is in the replacement. `condition(facts, x, ...)` may demand more: it returns
-    None where the rule applies, or the `Reason` why not. The class's docstring starts with the rule's equation.
+    None where the rule applies, or the `Reason` why not. All have the same parameters. The class's docstring starts
+    with the rule's equation.
 
     Args:
         exact: See `Rule.exact`.
@@ -145,15 +155,25 @@ def expression_rule(
         since: See `Rule.since`.
         until: See `Rule.until`.
         shared: Also match where an inner value of the pattern is read elsewhere, so that its node stays.
+
+    Raises:
+        UsageError: When it is applied to the class: a function or the docstring is missing, the functions have other
+            parameters than the pattern, or the pattern holds something else than operators and parameters.
     """
 
     def make(definition: type) -> Rule:
-        parameters = list(inspect.signature(vars(definition)["pattern"]).parameters)[1:]
-        pattern = vars(definition)["pattern"](_Writer(), *map(Variable, parameters))
+        written, replacement = (_function(definition, name) for name in ("pattern", "replacement"))
+        parameters = _parameters(written)
+        pattern = written(_Writer(), *map(Variable, parameters))
         if not isinstance(pattern, Pattern):
             raise UsageError(f"the pattern of {definition.__name__!r} is no operator applied to its parameters")
-        replacement = vars(definition)["replacement"]
         condition = vars(definition).get("condition")
+        for function in filter(None, (replacement, condition)):
+            if _parameters(function) != parameters:
+                raise UsageError(
+                    f"the {function.__name__} of {definition.__name__!r} has not the parameters of its pattern",
+                    hint=f"Give it {', '.join(parameters)} after the first one",
+                )
 
         def apply(node: ir.Node, facts: Facts) -> Outcome:
             outcome: Outcome = None
@@ -187,6 +207,18 @@ def expression_rule(
         )
 
     return make
+
+
+def _function(definition: type, name: str) -> Callable[..., Any]:
+    function: Callable[..., Any] | None = vars(definition).get(name)
+    if function is None:
+        raise UsageError(f"the rule {definition.__name__!r} has no {name}")
+    return function
+
+
+def _parameters(function: Callable[..., Any]) -> list[str]:
+    """The names of a function's parameters but the first, which is the writer, the builder or the facts."""
+    return list(inspect.signature(function).parameters)[1:]
 
 
 def _replaced(replacement: Callable[..., Any], arguments: list[Any], op: Builder) -> Any:

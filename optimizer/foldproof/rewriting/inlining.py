@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 import onnx_ir as ir
@@ -106,14 +106,18 @@ def _renamed(attribute: ir.Attr, name: str) -> ir.Attr:
     return ir.Attr(name, attribute.type, attribute.value)
 
 
+def values_of(nodes: Iterable[ir.Node]) -> Iterator[ir.Value]:
+    """The values that are defined by some nodes, or in their bodies at any depth, each once."""
+    for node in nodes:
+        yield from node.outputs
+        for body in bodies_of(node):
+            yield from dict.fromkeys((*body.inputs, *body.initializers.values()))
+            yield from values_of(body)
+
+
 def holds_graphs(attributes: Mapping[str, ir.Attr]) -> bool:
     """Whether an attribute of a call is a graph: it would have to be copied for each reference."""
     return any(attribute.type in _GRAPHS for attribute in attributes.values())
 
 
 _GRAPHS = frozenset({ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS})
-
-
-def inner_nodes(node: ir.Node) -> Iterator[ir.Node]:
-    """The nodes in the bodies of a node, at any depth."""
-    return (each for body in bodies_of(node) for each in body.all_nodes())

@@ -14,37 +14,30 @@ class Names:
     """The value names that a model uses.
 
     Args:
-        model: The model. Its names are read at the first question.
+        model: The model. Its names are read at once: while a rewrite moves nodes, they are in no graph.
     """
 
     def __init__(self, model: ir.Model) -> None:
-        self._model = model
-        self._taken: Counter[str] | None = None
+        self._taken: Counter[str] = Counter()
+        for graph in all_graphs(model):
+            inputs = [value.name for value in graph.inputs]
+            self._taken.update(name for name in inputs if name)
+            self._taken.update(name for name in graph.initializers if name not in set(inputs))
+            self._taken.update(output.name for node in graph for output in node.outputs if output.name)
 
     def derive(self, name: str) -> str:
         """The name itself where nothing but one value has it, which the new one replaces; else one derived from it."""
-        taken = self._read()
-        if taken[name] <= 1:
-            taken[name] = max(taken[name], 1)
+        if self._taken[name] <= 1:
+            self._taken[name] = 1
             return name
         return self.fresh(name)
 
     def fresh(self, stem: str) -> str:
         """A name that nothing has, made from a stem."""
-        taken = self._read()
+        taken = self._taken
         if not taken[stem]:
             taken[stem] = 1
             return stem
         name = next(name for k in itertools.count(1) if not taken[name := f"{stem}_{k}"])
         taken[name] = 1
         return name
-
-    def _read(self) -> Counter[str]:
-        if self._taken is None:
-            self._taken = Counter()
-            for graph in all_graphs(self._model):
-                inputs = [value.name for value in graph.inputs]
-                self._taken.update(name for name in inputs if name)
-                self._taken.update(name for name in graph.initializers if name not in set(inputs))
-                self._taken.update(output.name for node in graph for output in node.outputs if output.name)
-        return self._taken

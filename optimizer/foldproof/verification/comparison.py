@@ -54,8 +54,8 @@ class Comparison:
         half: Whether wider floats may be made of float16: then its tolerance holds for them.
         slack: What floats may differ by besides, where they are compared by tolerance.
         undecided: Which elements of integers may differ, where floats are compared by tolerance; see `margins.py`.
-        unreal: Whether infinity and NaN are the same, where floats are compared by tolerance: real arithmetic, in which
-            both sides are equal, has neither.
+        unreal: Whether anything may stand where the original gives infinity or NaN, where floats are compared by
+            tolerance: real arithmetic, in which both sides are equal, has neither.
     """
 
     exact: bool = True
@@ -120,7 +120,7 @@ class Comparison:
         elif is_float:
             wrong = ~_close(a, b, _HALF_RTOL if self.half else 0.0, self.slack)
             if self.unreal:
-                wrong &= np.isfinite(a) | np.isfinite(b)
+                wrong &= np.isfinite(a)
         else:
             wrong = np.asarray(a != b, bool)
             if self.undecided is not None and self.undecided.shape == wrong.shape:

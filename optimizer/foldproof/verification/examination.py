@@ -225,7 +225,7 @@ class Examination:
     def _beyond_noise(self, trial: Trial, name: str, optimized: Any) -> list[Difference]:
         """The differences of an output that neither the original's own noise nor a near tie accounts for."""
         noise = self._original.noise.of(trial.feed.values, trial.outputs, self._clock.for_a_run)
-        slack, unreal = FACTOR * noise.get(name, 0.0), trial.feed.special == "infinite"
+        slack, unreal = FACTOR * noise.get(name, 0.0), not self._exact and trial.feed.special != "no"
         comparison = dataclasses.replace(self._comparison(name), slack=slack, unreal=unreal)
         value = trial.outputs[name]
         if isinstance(value, np.ndarray) and value.dtype.kind in "iub" and trial.feed.special == "no":
