@@ -71,7 +71,11 @@ def test_a_model_without_a_guilty_rewrite_is_good(model: Path) -> None:
 
 @pytest.mark.parametrize("place", ["{}", ""])
 def test_the_persons_own_command_is_asked(model: Path, script: str, place: str) -> None:
-    command = f"{script} {{}} Identity" if place else f"{sys.executable} -c \"{SCRIPT.replace('sys.argv[2]', repr('Identity'))}\""
+    command = (
+        f"{script} {{}} Identity"
+        if place
+        else f'{sys.executable} -c "{SCRIPT.replace("sys.argv[2]", repr("Identity"))}"'
+    )
     result = bisect(model, "--run", command)
     assert result.exit_code == 1, result.output
     assert "the rule identity at i" in result.output

@@ -10,7 +10,7 @@ import onnxruntime
 import pytest
 
 import foldproof
-from foldproof.rewriting import Constant, Forward, Outcome, Replace, Rule, rule
+from foldproof.rewriting import Constant, Forward, Replace, Rule, rule
 from tests.helpers import initializers, operators, parse
 
 SIZES = "g (float[2,3] x, float[N,3] y) => (int64 s, int64 t, float[N,3] z) { s = Size(x) t = Size(y) z = Relu(y) }"

@@ -134,7 +134,9 @@ def test_a_split_where_it_was_joined_takes_it_back(axis: int) -> None:
 
 def test_parts_of_which_one_may_be_empty_stay() -> None:
     """onnxruntime joins an empty tensor to one of any other dims."""
-    text = CONCAT.replace("float[N,4] y", "float[2,4] y") + "j = Concat <axis = 1> (x, y) p, q = Split <axis = 1> (j, s) }"
+    text = (
+        CONCAT.replace("float[N,4] y", "float[2,4] y") + "j = Concat <axis = 1> (x, y) p, q = Split <axis = 1> (j, s) }"
+    )
     _, rewriter = rewrite(parse(text), "split_of_concat")
     assert len(rewriter.ledger) == 0
 

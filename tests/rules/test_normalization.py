@@ -144,7 +144,11 @@ def test_constants_go_into_a_group_normalization_that_has_one_for_each_channel()
     ],
 )
 def test_other_constants_stay_behind_a_layer_normalization(nodes: str) -> None:
-    stays(graph(nodes, x="N,6,6"), "affine_into_normalization", weights=constants(p=tensor(6, 1), t=tensor(6, 6), h=tensor(5)))
+    stays(
+        graph(nodes, x="N,6,6"),
+        "affine_into_normalization",
+        weights=constants(p=tensor(6, 1), t=tensor(6, 6), h=tensor(5)),
+    )
 
 
 @pytest.mark.parametrize("operator", ["Mul(x, p)", "Sub(p, x)", "Add(x, o)", "BatchNormalization(x, b, s, v, v)"])
