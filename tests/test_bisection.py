@@ -91,6 +91,12 @@ def test_a_command_that_fails_for_the_original_too_is_no_measure(model: Path, sc
     assert "fails for the original too" in result.output
 
 
+def test_a_command_of_the_persons_own_shows_no_difference_to_save(model: Path, script: str, tmp_path: Path) -> None:
+    result = bisect(model, "--run", f"{script} {{}} Relu", "--save-repro", str(tmp_path / "repro"))
+    assert result.exit_code == 2
+    assert "Leave one of them out" in result.output
+
+
 @pytest.mark.parametrize("command", ["", "'", "/no/such/program {}", "sh -c 'exit 127'"])
 def test_what_is_no_command_is_wrong_usage(model: Path, command: str) -> None:
     assert bisect(model, "--run", command).exit_code == 2

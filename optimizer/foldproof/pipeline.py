@@ -288,6 +288,11 @@ def bisect_file(source: str | os.PathLike[str], command: str | None = None, **op
         FoldproofError: See `Optimizer.run`.
     """
     chosen_options = dataclasses.replace(_options(options), strict=True, verify=command is None)
+    if command is not None and chosen_options.save_repro is not None:
+        raise UsageError(
+            "--save-repro shows what verification finds, and --run asks your command instead",
+            hint="Leave one of them out",
+        )
     optimizer = Optimizer(chosen_options)
     if command is None:
         try:

@@ -128,6 +128,14 @@ def test_what_is_neither_a_rule_nor_a_module_of_rules_is_told(name: str, words: 
         rules_of(name, installed())
 
 
+def test_a_module_that_is_no_python_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "unfinished_pack.py").write_text("def f(:\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(UsageError, match="the module 'unfinished_pack' can't be imported"):
+        rules_of("unfinished_pack", installed())
+
+
 def test_the_command_prints_the_smallest_model_and_ends_with_1() -> None:
     """And so the documentation shows it."""
     result = CliRunner().invoke(main, ["check-rule", PACK, "--thorough"])
@@ -148,3 +156,16 @@ def test_the_command_writes_json_and_ends_with_0() -> None:
     (found,) = json.loads(result.output)["rules"]
     assert (found["rule"], found["findings"]) == ("static_size", [])
     assert found["fired"] > 5
+
+
+def test_the_command_overwrites_no_file_of_the_persons_own(tmp_path: Path) -> None:
+    target = tmp_path / "notes.json"
+    target.write_text("mine")
+    assert CliRunner().invoke(main, ["check-rule", "static_size", "--json", str(target)]).exit_code == 2
+    assert CliRunner().invoke(main, ["check-rule", "static_size", "--json", str(tmp_path / "no" / "x")]).exit_code == 2
+    assert target.read_text() == "mine"
+
+
+def test_the_help_of_the_command_keeps_its_lines() -> None:
+    shown = CliRunner().invoke(main, ["check-rule", "--help"]).output
+    assert "  Exit status:\n    0  no fault was found\n" in shown

@@ -137,3 +137,9 @@ def test_negative_integers_are_among_the_small_numbers():
     values = sprinkle(np.ones((2, 3), np.int32), "small", np.random.default_rng(0))
     assert (values < 0).any()
     assert (sprinkle(np.ones((2, 3), np.uint8), "small", np.random.default_rng(0)) == 1).all()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_zeros_of_both_signs_are_among_the_small_numbers_of_few_elements(seed: int) -> None:
+    values = sprinkle(np.ones((2, 3), np.float32), "small", np.random.default_rng(seed))
+    assert set(np.signbit(values[values == 0])) == {False, True}

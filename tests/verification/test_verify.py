@@ -11,6 +11,7 @@ from onnx import helper
 from foldproof.errors import ModelError
 from foldproof.verification import examination, verify
 from foldproof.verification import verification as module
+from tests.helpers import parse
 
 POOL = """g (float[N, 3] x) => (float[N, 1] mean, int64 count) <int64[1] axes = {1}> {
     mean = ReduceMean <axes = [1], keepdims = 1> (x)
@@ -365,3 +366,20 @@ def test_infinity_is_no_number_to_a_tolerant_rewrite(parse):
     original = parse(f"g (float[N, 3] x) => (float[N, 2] y) {constants} {{ p = MatMul (x, v) y = MatMul (p, w) }}")
     optimized = parse(f"g (float[N, 3] x) => (float[N, 2] y) {constants} {{ y = MatMul (x, u) }}")
     assert verify(original, optimized, exact=False).status == "same"
+
+
+def test_an_output_with_another_dim_than_is_declared_differs() -> None:
+    original = parse("g (float[N,3] x) => (float[N,3] y) { y = Relu(x) }")
+    frozen = parse("g (float[N,3] x) => (float[7,3] y) { y = Relu(x) }")
+    verification = verify(original, frozen)
+    assert verification.status == "different"
+    first = verification.differences[0]
+    assert (first.output, first.kind) == ("y", "shape")
+    assert "declares float[7, 3], and hands out [1, 3]" in first.detail
+
+
+@pytest.mark.parametrize("declared", ["float[N,3] y", "float[M,3] y", "float[N,K] y", "float[7,3] y"])
+def test_what_is_declared_rightly_or_was_so_before_is_no_difference(declared: str) -> None:
+    claimed = "float[7,3] y" if declared == "float[7,3] y" else "float[N,K] y"
+    original = parse(f"g (float[N,3] x) => ({claimed}) {{ y = Relu(x) }}")
+    assert verify(original, parse(f"g (float[N,3] x) => ({declared}) {{ y = Relu(x) }}")).status == "same"

@@ -37,6 +37,8 @@ def rules_of(name: str, known: Sequence[Rule]) -> list[Rule]:
         if "." in name:
             raise UsageError(f"there is no module {name!r}", hint="Name a rule, or a module of rules") from error
         return chosen(known, [name], ())  # says which rule was perhaps meant
+    except (ImportError, SyntaxError) as error:
+        raise UsageError(f"the module {name!r} can't be imported: {error}") from error
     give = getattr(module, "rules", None)
     rules = list(give()) if callable(give) else [each for each in vars(module).values() if isinstance(each, Rule)]
     if not rules or not all(isinstance(each, Rule) for each in rules):

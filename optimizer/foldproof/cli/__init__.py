@@ -7,9 +7,9 @@ from typing import Any
 import click
 
 from foldproof import __version__
-from foldproof.checking.command import check_rule
 from foldproof.cli.bisect import bisect
 from foldproof.cli.check import check
+from foldproof.cli.check_rule import check_rule
 from foldproof.cli.optimize import optimize
 from foldproof.cli.rules import rules
 from foldproof.cli.shared import EXIT_STATUS, printable, unwrapped

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from foldproof.reporting.report import Fate, Report, TakenBack
 from foldproof.reporting.rule_page import LOWERS, RulePage
 from foldproof.rewriting.ledger import Entry
 from foldproof.rewriting.rule import ANY, LAST_OPSET, Rule
+from foldproof.verification.results import binding_text
 
 if TYPE_CHECKING:
     from foldproof.verification import Verification
@@ -162,12 +163,8 @@ def _fates(fates: Iterable[Fate], verbose: bool) -> Table:
 def _value(fate: Fate) -> str:
     if fate.outcome == "folded":
         return str(fate.value)
-    return ", ".join(f"{value} at {binding_text(binding)}" for binding, value in fate.values[:3])
-
-
-def binding_text(binding: Mapping[str, int]) -> str:
-    """A binding as a person writes it: `batch=1 seq=7`."""
-    return " ".join(f"{name}={size}" for name, size in binding.items()) or "the static shapes"
+    shown = dict.fromkeys(f"{value} at {binding_text(binding)}" for binding, value in fate.values)
+    return ", ".join(list(shown)[:3])
 
 
 def _lines(report: Report, verbose: bool) -> Iterable[str]:
@@ -201,10 +198,12 @@ def _verification_lines(verification: Verification, verbose: bool) -> Iterable[s
     elif verification.status == "unverified":
         yield f"[yellow]unverified:[/] {safe(verification.reason)}"
     else:
-        yield f"[red]different:[/] {len(verification.differences)} differences"
+        count = len(verification.differences)
+        yield f"[red]different:[/] {count} difference{'' if count == 1 else 's'}"
         for difference in verification.differences[: None if verbose else 5]:
             where = safe(binding_text(difference.binding))
-            yield f"  {safe(difference.output)}: {safe(difference.detail)} (at {where})"
+            of = f"{safe(difference.output)}: " if difference.output else ""
+            yield f"  {of}{safe(difference.detail)} (at {where})"
     for note in verification.notes:
         yield f"note: {safe(note)}"
 

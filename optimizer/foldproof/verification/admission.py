@@ -17,7 +17,7 @@ from .feed_files import binding_of
 from .feeds import Plan, TooLarge, make_feeds
 from .goals import Bindings, Goal, goals
 from .hints import Hints
-from .results import NotAdmitted
+from .results import NotAdmitted, binding_text
 from .signature import Input, keys_of
 from .specials import Special
 
@@ -194,12 +194,12 @@ class Admission:
                 continue
             except TimedOut:
                 if goal.required:
-                    self.notes.append(f"the original was stopped at the time limit, at {dict(plan.dims)}")
+                    self.notes.append(f"the original was stopped at the time limit, at {binding_text(plan.dims)}")
                 break
             except Died as error:
                 self._deaths += 1
                 self._refuse(plan, error.brief, listed)
-                self.notes.append(f"the original is not run at {_text(plan)}: {error.brief}")
+                self.notes.append(f"the original is not run at {binding_text(plan.dims)}: {error.brief}")
                 if not goal.required:
                     break  # To start another process takes long, and most likely it would die as well.
                 continue
@@ -244,10 +244,6 @@ class Admission:
         fixed = [key for key in keys if len({each.get(key) for each in self._bindings} - {0}) == 1]
         if self._bindings and fixed:
             self.notes.append(f"only one size was admitted of: {', '.join(fixed)}")
-
-
-def _text(plan: Plan) -> str:
-    return " ".join(f"{key}={size}" for key, size in plan.dims.items()) or "its static dims"
 
 
 def _meaning(outputs: list[Any]) -> float:

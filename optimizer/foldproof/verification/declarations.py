@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
+import numpy as np
 import onnx
 from onnx import helper
 
@@ -39,6 +41,32 @@ def changed_declarations(original: onnx.ModelProto, optimized: onnx.ModelProto) 
         for each in getattr(optimized.graph, kind):
             if each.name in before and _text(before[each.name]) != _text(each.type):
                 yield f"{kind} {each.name}: declared {_text(before[each.name])}, now {_text(each.type)}"
+
+
+def false_dims(
+    original: onnx.ModelProto, optimized: onnx.ModelProto, values: Mapping[str, Any]
+) -> Iterator[Difference]:
+    """Outputs with another dim than the optimized model declares. What the original declares too is no difference.
+
+    Args:
+        original: The original.
+        optimized: The optimized model.
+        values: What it handed out, by the output's name.
+    """
+    given = {each.name: _numbers(each.type) for each in original.graph.output}
+    for each in optimized.graph.output:
+        declared, value = _numbers(each.type), values.get(each.name)
+        if not isinstance(value, np.ndarray) or declared == given.get(each.name) or len(declared) != value.ndim:
+            continue
+        if any(number is not None and number != dim for number, dim in zip(declared, value.shape, strict=True)):
+            detail = f"the optimized model declares {_text(each.type)}, and hands out {list(value.shape)}"
+            before = next((_text(other.type) for other in original.graph.output if other.name == each.name), "")
+            yield Difference(each.name, "shape", detail, original=before, optimized=_text(each.type))
+
+
+def _numbers(declared: onnx.TypeProto) -> list[int | None]:
+    """The dims of a tensor: numbers, and None for each other one."""
+    return [dim.dim_value if dim.HasField("dim_value") else None for dim in declared.tensor_type.shape.dim]
 
 
 def _text(declared: onnx.TypeProto) -> str:

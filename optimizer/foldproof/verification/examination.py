@@ -16,7 +16,7 @@ from foldproof.protos import load_proto
 from .admission import Admission, Feed
 from .clock import Clock
 from .comparison import Comparison, Errors
-from .declarations import changed_declarations, missing_values
+from .declarations import changed_declarations, false_dims, missing_values
 from .draws import settled
 from .evaluation import Evaluator
 from .half import computes_in_half
@@ -26,7 +26,7 @@ from .probes import Probe, find_probes
 from .proven import Proven
 from .randomness import Reached, random_outputs
 from .repetition import Repetition
-from .results import Difference, Evaluation, Run, Verification
+from .results import Difference, Evaluation, Run, Verification, binding_text
 from .specials import Special
 from .trials import Trial, Trials
 
@@ -145,12 +145,15 @@ class Examination:
         try:
             values = self._engine.run(trial.feed.values, self._clock.for_a_run)
         except TimedOut:
-            self._notes.append(f"the optimized model was stopped at the time limit, at {trial.feed.binding}")
+            self._notes.append(
+                f"the optimized model was stopped at the time limit, at {binding_text(trial.feed.binding)}"
+            )
             return
         except EngineError as error:
             self._add([Difference("", "raised", f"the optimized model fails: {error.brief}")], trial)
             return
         outputs = dict(zip(self._engine.outputs, values, strict=True))
+        self._add(false_dims(self._original.proto, self._proto, outputs), trial)
         errors = Errors()
         compared = 0
         for name, value in trial.outputs.items():
@@ -237,7 +240,7 @@ class Examination:
         """Whether the original gives that output once more: what differs from itself proves nothing."""
         for again in self._original.repetition.of(feed.values, self._clock.for_a_run):
             if any(self._comparison(name).differences(name, value, again[name], Errors())):
-                where = f" at {feed.binding}" if feed.binding else ""
+                where = f" at {binding_text(feed.binding)}" if feed.binding else ""
                 self._notes.append(f"the original itself gives another {name} at each run{where}: it was not compared")
                 return False
         return True
@@ -270,7 +273,7 @@ class Examination:
         try:
             found, wrong = evaluator.run(feed.values, feed.binding, self._clock.for_a_run)
         except EngineError as error:
-            self._notes.append(f"the nodes left could not be evaluated at {feed.binding}: {error.brief}")
+            self._notes.append(f"the nodes left could not be evaluated at {binding_text(feed.binding)}: {error.brief}")
             return
         self._evaluations += found
         for each in found:

@@ -51,7 +51,9 @@ def _numbers(dtype: np.dtype, special: Special) -> np.ndarray | None:
         return None
     info = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
     if special == "small":
-        return np.array([-0.0, info.smallest_subnormal, 0.0, -info.smallest_subnormal, info.tiny], dtype)
+        least = info.smallest_subnormal
+        # Of any three in a row two are the zeros: where there is room for few, the others are left out.
+        return np.array([-0.0, 0.0, least, -0.0, 0.0, -least, -0.0, 0.0, info.tiny], dtype)
     if special == "infinite":
         return np.array([np.inf, np.nan, -np.inf], dtype)
     return np.array([info.max, info.min], dtype)

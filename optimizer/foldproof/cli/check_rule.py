@@ -1,22 +1,20 @@
-"""The command `check-rule`: what it is given, and how it prints."""
+"""`foldproof check-rule`."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
+from foldproof.cli.shared import Command, check_json, json_option, write_json
 
-@click.command("check-rule")
+
+@click.command("check-rule", cls=Command)
 @click.argument("names", metavar="RULE|MODULE...", nargs=-1, required=True)
 @click.option("--thorough", is_flag=True, help="Try all variations, and run the ONNX reference too.")
 @click.option("--seed", default=0, show_default=True, help="The seed of what is chosen, and of the inputs.")
-@click.option(
-    "--json", "json_file", metavar="FILE", type=click.Path(path_type=Path),
-    help="Write the result as JSON; `-` is the standard output.",
-)  # fmt: skip
+@json_option("the result")
 @click.pass_context
 def check_rule(ctx: click.Context, names: Sequence[str], thorough: bool, seed: int, json_file: Path | None) -> None:
     r"""Try rules at many variations of their examples, and run each model before and after.
@@ -35,10 +33,11 @@ def check_rule(ctx: click.Context, names: Sequence[str], thorough: bool, seed: i
     from foldproof.engines import Worker
     from foldproof.rewriting.packs import installed
 
+    check_json(json_file, (), force=False)
     known = installed()
     rules = [rule for name in names for rule in rules_of(name, known)]
     effort = check.THOROUGH if thorough else check.Effort()
-    quiet = json_file is not None and str(json_file) == "-"
+    quiet = json_file == Path("-")
     checks = []
     with Worker() as worker:
         for rule in rules:
@@ -47,11 +46,7 @@ def check_rule(ctx: click.Context, names: Sequence[str], thorough: bool, seed: i
                 click.echo(text.line_of(checks[-1]))
                 for finding in checks[-1].findings:
                     click.echo("\n".join(text.lines_of(finding)))
-    document = json.dumps({"rules": [each.to_dict() for each in checks]}, indent=2)
-    if quiet:
-        click.echo(document)
-    else:
+    write_json({"rules": [each.to_dict() for each in checks]}, json_file)
+    if not quiet:
         click.echo(text.summary_of(checks))
-        if json_file is not None:
-            json_file.write_text(document + "\n", encoding="utf-8")
     ctx.exit(int(any(each.findings for each in checks)))
