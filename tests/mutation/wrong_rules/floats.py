@@ -78,7 +78,7 @@ def at_least_the_lowest(node: ir.Node, facts: Facts) -> Outcome:
     return Forward(node.inputs[0]) if elements(node.inputs[1], facts) == np.finfo(np.float32).min else None
 
 
-@wrong("Where", feeds="infinite")
+@wrong("Where", feeds="small")
 def relu_of_where(node: ir.Node, facts: Facts) -> Outcome:
     """Where(x > 0, x, 0) = Max(x, 0), which keeps NaN.
 
