@@ -85,11 +85,13 @@ class Attempts:
             plan: The plan.
             record: See `Run.rewrite`.
         """
-        start = time.perf_counter()
-        source = self._load()
-        run = Run(self._options, plan, source, seconds=time.perf_counter() - start)
-        run.bind()
-        run.rewrite(record=record)
+        run = self._begun(plan)
+        try:
+            run.bind()
+            run.rewrite(record=record)
+        except BaseException:
+            run.close()
+            raise
         return run
 
     def feed(self, number: int | None) -> dict[str, Any]:
@@ -99,10 +101,9 @@ class Attempts:
         return dict(next(self._verifier.trials([number])).feed.values)
 
     def _run(self, plan: Plan, target: Path | None, runs: Collection[int] | None) -> Run:
-        start = time.perf_counter()
-        source = self._load()
-        run = Run(self._options, plan, source, seconds=time.perf_counter() - start)
+        run = self._begun(plan)
         try:
+            source = run.source
             inputs = [*source.data_files, *([source.path] if source.path is not None else [])]
             if target is not None:
                 check_destination(target, inputs, force=self._force)
@@ -118,6 +119,11 @@ class Attempts:
             run.close()
             raise
         return run
+
+    def _begun(self, plan: Plan) -> Run:
+        start = time.perf_counter()
+        source = self._load()
+        return Run(self._options, plan, source, seconds=time.perf_counter() - start)
 
     def _begin_to_verify(self, run: Run) -> None:
         """Begins to load the original, at the first attempt."""

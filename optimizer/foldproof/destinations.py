@@ -43,12 +43,35 @@ def check_destination(target: Path, inputs: Iterable[Path], *, force: bool, opti
         )
 
 
+def check_report(
+    target: Path, models: Iterable[Path], *, force: bool, what: str = "report", option: str = "--json"
+) -> None:
+    """Refuses, before anything is done, a file beside the model that `write_json` may not write.
+
+    Args:
+        target: The file.
+        models: The models that are read and written.
+        force: Overwrite a file that is not an earlier output.
+        what: What to call it in an error.
+        option: The option by which the person named the file.
+
+    Raises:
+        UsageError: It is a model's file, its folder is not there, or see `check_destination`.
+    """
+    models = list(models)
+    if target.absolute() in [model.absolute() for model in models]:
+        raise UsageError(f"{target} is the model's file", hint=f"Name another file with {option}")
+    if not target.absolute().parent.is_dir():
+        raise UsageError(f"the {what} can't be written: there is no folder {target.parent}")
+    check_destination(target, models, force=force, option=option)
+
+
 def write_json(content: dict[str, Any], target: Path, *, what: str = "report", option: str = "--json") -> None:
     """Writes a report, whole or not at all.
 
     Args:
         content: The report.
-        target: The file, which `check_destination` has looked at.
+        target: The file, which `check_report` has looked at.
         what: What to call it in an error.
         option: The option by which the person named the file.
 

@@ -16,7 +16,7 @@ import onnx_ir as ir
 from foldproof import earlier_output, model_file
 from foldproof.attempts import Attempts
 from foldproof.bisection import Suspicion, first_bad
-from foldproof.destinations import check_destination, check_empty, write_json
+from foldproof.destinations import check_destination, check_empty, check_report, write_json
 from foldproof.errors import UnverifiedError, UnverifiedWarning, UsageError, VerificationError
 from foldproof.model_file import Source
 from foldproof.options import Options
@@ -115,7 +115,14 @@ class Optimizer:
         """
         target = Path(destination)
         check_destination(target, [Path(source)], force=force)
-        self._check_certificate([Path(source), target], force)
+        if self.options.certificate is not None:
+            check_report(
+                self.options.certificate,
+                [Path(source), target],
+                force=force,
+                what="certificate",
+                option="--certificate",
+            )
         with self._verified(lambda: model_file.read(source), target, force=force) as run:
             if run.verdict == "unverified" and not self.options.allow_unverified:
                 raise UnverifiedError(
@@ -130,17 +137,6 @@ class Optimizer:
                 certificate = run.certificate()
                 write_json(certificate, self.options.certificate, what="certificate", option="--certificate")
             return run.report(output=target)
-
-    def _check_certificate(self, models: Sequence[Path], force: bool) -> None:
-        """Refuses, before anything is done, a file for the certificate that may not be written."""
-        target = self.options.certificate
-        if target is None:
-            return
-        if target.absolute() in [model.absolute() for model in models]:
-            raise UsageError(f"{target} is the model's file", hint="Name another file with --certificate")
-        if not target.absolute().parent.is_dir():
-            raise UsageError(f"the certificate can't be written: there is no folder {target.parent}")
-        check_destination(target, models, force=force, option="--certificate")
 
     def _verified(self, load: Callable[[], Source], target: Path | None = None, *, force: bool = False) -> Run:
         """A run that is optimized, staged if it has a target, and verified.

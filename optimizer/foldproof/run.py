@@ -8,13 +8,12 @@ import tempfile
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import onnx
 import onnx_ir as ir
 
 from foldproof import model_file
-from foldproof.certificates.certifier import Certifier
 from foldproof.dims import bind_dims
 from foldproof.errors import ModelError, UsageError, VerificationError
 from foldproof.facts import Facts
@@ -28,6 +27,9 @@ from foldproof.reporting.fates import Watch
 from foldproof.reporting.report import Report, TakenBack, Verdict
 from foldproof.rewriting import Rewriter, Rule
 from foldproof.verification import Runnable, Verification, Verifier, find_probes, find_proven
+
+if TYPE_CHECKING:
+    from foldproof.certificates.certifier import Certifier
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,6 +75,7 @@ class Run:
         self._optimized: onnx.ModelProto | None = None
         self._staged: Staged | None = None
         self._temporary = contextlib.ExitStack()
+        self._certifier: Certifier | None = None
         self.source = source
         self.verdict: Verdict = "not asked"
         self.why_unverified = ""
@@ -141,8 +144,10 @@ class Run:
             self._watch = Watch(model, self._facts)
             self._contradictions = tuple(contradictions(model, self._facts))
             self._folder = self._make_folder(model)
-            wanted = record or self._options.certificate is not None
-            self._certifier = Certifier(model, self._facts, every=record) if wanted else None
+            if record or self._options.certificate is not None:
+                from foldproof.certificates.certifier import Certifier
+
+                self._certifier = Certifier(model, self._facts, every=record)
             self._rewriter = Rewriter(
                 model,
                 self._facts,

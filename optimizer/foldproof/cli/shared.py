@@ -64,6 +64,10 @@ def bindings(ctx: click.Context, parameter: click.Parameter, values: Sequence[st
 
 def names(ctx: click.Context, parameter: click.Parameter, values: Sequence[str]) -> tuple[str, ...]:
     """Reads `a,b`."""
+    return _split(values)
+
+
+def _split(values: Sequence[str]) -> tuple[str, ...]:
     return tuple(name.strip() for value in values for name in value.split(",") if name.strip())
 
 
@@ -106,8 +110,7 @@ def which_rules(command: Callable[..., None]) -> Callable[..., None]:
 
 def only_rules(values: Sequence[str]) -> list[str] | None:
     """The names that `--rules` gives: None where it is not given, and none for `none`."""
-    given = [name.strip() for value in values for name in value.split(",") if name.strip()]
-    return [name for name in given if name != "none"] if values else None
+    return [name for name in _split(values) if name != "none"] if values else None
 
 
 def json_option(what: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -123,14 +126,9 @@ def check_json(json_file: Path | None, models: Sequence[Path], force: bool) -> N
     """Refuses, before anything is done, a report's file that may not be written."""
     if json_file is None or json_file == Path("-"):
         return
-    from foldproof.destinations import check_destination
-    from foldproof.errors import UsageError
+    from foldproof.destinations import check_report
 
-    if json_file.absolute() in [model.absolute() for model in models]:
-        raise UsageError(f"{json_file} is the model's file", hint="Name another file with --json")
-    if not json_file.absolute().parent.is_dir():
-        raise UsageError(f"the report can't be written: there is no folder {json_file.parent}")
-    check_destination(json_file, models, force=force, option="--json")
+    check_report(json_file, models, force=force)
 
 
 def write_json(content: dict[str, Any], json_file: Path | None) -> None:

@@ -385,10 +385,10 @@ class Facts:
             return []
 
 
-class Supposition(Facts):
-    """The facts if some values had other facts than those that are proven of them."""
+class _Inner(Facts):
+    """Facts that stand in others: what these don't say, those do."""
 
-    def __init__(self, outer: Facts, known: Mapping[ir.Value, Fact]) -> None:
+    def __init__(self, outer: Facts) -> None:
         self._outer = outer
         self._model = outer._model
         self._overridable = outer._overridable
@@ -398,6 +398,13 @@ class Supposition(Facts):
         self._fresh = {}
         self._depth = outer._depth + 1
         self.problems = outer.problems
+
+
+class Supposition(_Inner):
+    """The facts if some values had other facts than those that are proven of them."""
+
+    def __init__(self, outer: Facts, known: Mapping[ir.Value, Fact]) -> None:
+        super().__init__(outer)
         self._known = dict(known)
 
     def of(self, value: ir.Value | None) -> Fact:
@@ -414,21 +421,13 @@ class Supposition(Facts):
         self._infer_node(node)
 
 
-class _Assumption(Facts):
+class _Assumption(_Inner):
     """The facts inside one body or one call of a function, if its inputs had given facts."""
 
     def __init__(
         self, outer: Facts, graph: ir.Graph, inputs: Sequence[Fact], attributes: Mapping[str, ir.Attr] | None
     ) -> None:
-        self._outer = outer
-        self._model = outer._model
-        self._overridable = outer._overridable
-        self._owners = outer._owners
-        self._scopes = outer._scopes
-        self._imports = outer._imports
-        self._fresh = {}
-        self._depth = outer._depth + 1
-        self.problems = outer.problems
+        super().__init__(outer)
         self._attributes = attributes
         self._graphs = {graph, *graph.subgraphs()}
         self._known = {value: inputs[k] if k < len(inputs) else UNKNOWN for k, value in enumerate(graph.inputs)}

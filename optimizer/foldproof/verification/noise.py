@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -35,8 +36,6 @@ class Noise:
         self._engine = engine
         self._worker = worker
         self._provider = provider
-        self._optimizing: Engine | None = None
-        self._tried = False
 
     def of(self, feed: Mapping[str, Any], outputs: Mapping[str, Any], seconds: float) -> dict[str, np.ndarray]:
         """How much each float output changes: around each element, the largest absolute change.
@@ -48,7 +47,7 @@ class Noise:
         """
         noise: dict[str, np.ndarray] = {}
         moved = [(self._engine, _moved(feed, towards)) for towards in (np.inf, -np.inf)]
-        for engine, values in ((self._optimized(), feed), *moved):
+        for engine, values in ((self._optimized, feed), *moved):
             if engine is None:
                 continue
             try:
@@ -59,17 +58,15 @@ class Noise:
                 noise[name] = np.maximum(noise.get(name, 0.0), _gap(value, again.get(name)))
         return noise
 
+    @functools.cached_property
     def _optimized(self) -> Engine | None:
         """The original with the runtime's own optimizations on, loaded at the first question."""
-        if not self._tried and isinstance(self._engine, OnnxRuntime):
-            self._tried = True
-            try:
-                self._optimizing = OnnxRuntime(
-                    self._model, worker=self._worker, optimizing=True, provider=self._provider
-                )
-            except EngineError:
-                self._optimizing = None
-        return self._optimizing
+        if not isinstance(self._engine, OnnxRuntime):
+            return None
+        try:
+            return OnnxRuntime(self._model, worker=self._worker, optimizing=True, provider=self._provider)
+        except EngineError:
+            return None  # no measure, no allowance
 
 
 def _moved(feed: Mapping[str, Any], towards: float) -> dict[str, Any]:
