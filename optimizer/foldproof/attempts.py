@@ -15,7 +15,7 @@ from foldproof.errors import UnverifiedError
 from foldproof.model_file import Source
 from foldproof.options import Options
 from foldproof.run import Plan, Run
-from foldproof.verification import Progress, Settings, Verifier
+from foldproof.verification import Progress, Runnable, Settings, Verifier
 
 
 class Attempts:
@@ -94,6 +94,11 @@ class Attempts:
             raise
         return run
 
+    @property
+    def original(self) -> Runnable | None:
+        """The original as verification runs it; None before the first attempt, or where there is no runtime."""
+        return None if self._verifier is None else self._verifier.model
+
     def feed(self, number: int | None) -> dict[str, Any]:
         """The inputs of one run of the original, by name; none where there was no run."""
         if self._verifier is None or number is None:
@@ -105,14 +110,15 @@ class Attempts:
         try:
             source = run.source
             inputs = [*source.data_files, *([source.path] if source.path is not None else [])]
+            in_place = self._options.in_place
             if target is not None:
-                check_destination(target, inputs, force=self._force)
+                check_destination(target, inputs, force=self._force, in_place=in_place)
             run.bind()
             self._begin_to_verify(run)
             run.rewrite()
             if target is not None:
                 for path in run.stage(target):
-                    check_destination(path, inputs, force=self._force)
+                    check_destination(path, inputs, force=self._force, in_place=in_place)
             if self._options.verify:
                 run.verify(self._verifier or self._why_no_verifier, runs)
         except BaseException:

@@ -14,7 +14,9 @@ from foldproof import earlier_output
 from foldproof.errors import UsageError
 
 
-def check_destination(target: Path, inputs: Iterable[Path], *, force: bool, option: str = "-o") -> None:
+def check_destination(
+    target: Path, inputs: Iterable[Path], *, force: bool, option: str = "-o", in_place: bool = False
+) -> None:
     """Refuses to write over an input, or over a file that no earlier run wrote.
 
     Args:
@@ -22,6 +24,7 @@ def check_destination(target: Path, inputs: Iterable[Path], *, force: bool, opti
         inputs: The files that are read: the model and its external data.
         force: Overwrite a file that is not an earlier output.
         option: The option by which the person named the file.
+        in_place: The person wants an input to be written over, and no other file.
 
     Raises:
         UsageError: As said, or the path can't be looked at.
@@ -32,7 +35,10 @@ def check_destination(target: Path, inputs: Iterable[Path], *, force: bool, opti
             return
         if target.is_dir():
             raise UsageError(f"{target} is a folder", hint=f"Name a file to write with {option}")
-        if any(path.exists() and target.samefile(path) for path in inputs):
+        is_input = any(path.exists() and target.samefile(path) for path in inputs)
+        if in_place and is_input:
+            return
+        if is_input:
             raise UsageError(f"{target} is an input, which is never overwritten", hint=hint)
     except (OSError, ValueError) as error:
         raise UsageError(f"{target} can't be written: {error}", hint=hint) from error
@@ -46,7 +52,7 @@ def check_destination(target: Path, inputs: Iterable[Path], *, force: bool, opti
 def check_report(
     target: Path, models: Iterable[Path], *, force: bool, what: str = "report", option: str = "--json"
 ) -> None:
-    """Refuses, before anything is done, a file beside the model that `write_json` may not write.
+    """Refuses, before anything is done, a file beside the model that `write_text` may not write.
 
     Args:
         target: The file.
@@ -67,10 +73,15 @@ def check_report(
 
 
 def write_json(content: dict[str, Any], target: Path, *, what: str = "report", option: str = "--json") -> None:
-    """Writes a report, whole or not at all.
+    """Writes a report as JSON, see `write_text`."""
+    write_text(json.dumps(content, indent=2) + "\n", target, what=what, option=option)
+
+
+def write_text(text: str, target: Path, *, what: str = "report", option: str = "--report") -> None:
+    """Writes a file beside the model, whole or not at all.
 
     Args:
-        content: The report.
+        text: Its content.
         target: The file, which `check_report` has looked at.
         what: What to call it in an error.
         option: The option by which the person named the file.
@@ -81,11 +92,10 @@ def write_json(content: dict[str, Any], target: Path, *, what: str = "report", o
     temporary: str | None = None
     try:
         with tempfile.NamedTemporaryFile(
-            "w", dir=target.parent, prefix=".foldproof-", suffix=".json", encoding="utf-8", delete=False
+            "w", dir=target.parent, prefix=".foldproof-", encoding="utf-8", errors="replace", delete=False
         ) as file:
             temporary = file.name
-            json.dump(content, file, indent=2)
-            file.write("\n")
+            file.write(text)
         umask = os.umask(0)
         os.umask(umask)
         Path(temporary).chmod(0o666 & ~umask)

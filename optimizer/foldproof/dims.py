@@ -53,6 +53,17 @@ def bind_dims(model: ir.Model, sizes: Mapping[str, int]) -> set[str]:
     return changed
 
 
+def bindable_dims(model: ir.Model) -> dict[str, int]:
+    """The dims that `bind_dims` can bind, by name, each with the first axis on which an input has it."""
+    found: dict[str, int] = {}
+    for value in model.graph.inputs:
+        for axis, dim in enumerate(value.shape or ()):
+            key = _key(value, axis, dim)
+            if key:
+                found.setdefault(key, axis)
+    return found
+
+
 def _key(value: ir.Value, axis: int, dim: int | ir.SymbolicDim) -> str:
     """The name by which a person binds a dim; empty where it is an integer already."""
     if isinstance(dim, int) and dim >= 0:

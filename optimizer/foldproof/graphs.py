@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import onnx_ir as ir
 
 
-def bodies_of(node: ir.Node) -> Iterator[ir.Graph]:
+def bodies_of(node: ir.Node) -> Sequence[ir.Graph]:
     """The graphs that a node holds in its attributes: the branches of an If, the body of a Loop."""
-    for attribute in node.attributes.values():
-        if attribute.is_ref():
-            continue
-        if attribute.type is ir.AttributeType.GRAPH:
-            yield attribute.value
-        elif attribute.type is ir.AttributeType.GRAPHS:
-            yield from attribute.value
+    attributes = node.attributes.data  # a plain dict: this is asked of each node, many times
+    if not attributes:
+        return ()
+    bodies: list[ir.Graph] = []
+    for attribute in attributes.values():
+        kind = attribute.type
+        if kind is ir.AttributeType.GRAPH and not attribute.is_ref():
+            bodies.append(attribute.value)
+        elif kind is ir.AttributeType.GRAPHS and not attribute.is_ref():
+            bodies.extend(attribute.value)
+    return bodies
 
 
 def inner_nodes(node: ir.Node) -> Iterator[ir.Node]:
@@ -58,7 +62,42 @@ def all_graphs(model: ir.Model) -> Iterator[ir.Graph]:
     """The main graph, the functions' graphs, and after each the bodies that it holds at any depth."""
     for graph in (model.graph, *(function.graph for function in model.functions.values())):
         yield graph
-        yield from graph.subgraphs()
+        yield from bodies_within(graph)
+
+
+def bodies_within(graph: ir.Graph) -> Iterable[ir.Graph]:
+    """The bodies of the nodes of a graph, at any depth, each before those in it."""
+    found: dict[ir.Graph, None] = {}
+    waiting = [_bodies_in(graph)]
+    while waiting:
+        body = next(waiting[-1], None)
+        if body is None:
+            waiting.pop()
+        elif body not in found:
+            found[body] = None
+            waiting.append(_bodies_in(body))
+    return found
+
+
+def _bodies_in(graph: ir.Graph) -> Iterator[ir.Graph]:
+    for node in graph:
+        if node.attributes.data:
+            yield from bodies_of(node)
+
+
+def paths_of(model: ir.Model) -> Iterator[tuple[str, ir.Graph]]:
+    """The graphs of `all_graphs`, each with its name after those of the graphs around it: `main/body`."""
+
+    def below(graph: ir.Graph, path: str) -> Iterator[tuple[str, ir.Graph]]:
+        yield path, graph
+        for node in graph:
+            if node.attributes:
+                for body in bodies_of(node):
+                    yield from below(body, f"{path}/{body.name or 'graph'}")
+
+    yield from below(model.graph, model.graph.name or "graph")
+    for function in model.functions.values():
+        yield from below(function.graph, function.name)
 
 
 def called_functions(model: ir.Model) -> set[ir.OperatorIdentifier]:
@@ -95,7 +134,7 @@ def count_operators(model: ir.Model) -> Counter[str]:
     """How many nodes of each operator there are, bodies and functions counted, `Constant` not."""
     return Counter(
         operator_name(node)
-        for graph in (model.graph, *(function.graph for function in model.functions.values()))
-        for node in graph.all_nodes()
+        for graph in all_graphs(model)
+        for node in graph
         if node.op_type != "Constant" or node.domain
     )

@@ -8,6 +8,7 @@ import operator
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from foldproof.data_layout import DataLayout, External
 from foldproof.errors import UsageError
 
 MAX_BINDINGS = 64
@@ -43,6 +44,13 @@ class Options:
             run.
         seed: The seed of the generated inputs.
         certificate: The file to write a certificate to, which others can check.
+        report: The file to write a page to, in HTML, that shows all of the run.
+        measure: Measure how long both models take to load and to run.
+        provenance: Write into the metadata of the result which nodes of the original and which rules made each node.
+        external_data: Where tensors shall lie: `auto`: outside the model where they did; `always`: all that are not
+            small in one file beside it; `never`: in the model itself.
+        link_weights: Refer to external data that did not change where it is, and don't copy it.
+        in_place: Write over the input, once all is verified.
     """
 
     verify: bool = True
@@ -65,6 +73,17 @@ class Options:
     verify_seconds: float = 60.0
     seed: int = 0
     certificate: Path | None = None
+    report: Path | None = None
+    measure: bool = False
+    provenance: bool = False
+    external_data: External = "auto"
+    link_weights: bool = False
+    in_place: bool = False
+
+    @property
+    def layout(self) -> DataLayout:
+        """Where the elements of tensors shall lie."""
+        return DataLayout(self.external_data, self.link_weights, self.in_place)
 
     @property
     def requests(self) -> frozenset[str]:
@@ -84,6 +103,12 @@ class Options:
                 raise UsageError(f"{field} is {given!r}", hint="Give a list of names")
             object.__setattr__(self, field, tuple(given))
         object.__setattr__(self, "bind", _bindings(self.bind))
+        _ = self.layout  # it refuses what makes no sense
+        if self.in_place and self.certificate is not None:
+            raise UsageError(
+                "a certificate is about two files, and one of them would be gone",
+                hint="Leave out --in-place or --certificate",
+            )
         is_number = isinstance(self.verify_seconds, (int, float)) and not isinstance(self.verify_seconds, bool)
         if not (is_number and self.verify_seconds > 0):
             raise UsageError(f"verify_seconds is {self.verify_seconds!r}", hint="Give a number of seconds above 0")
@@ -92,6 +117,8 @@ class Options:
         is_count = isinstance(self.stop_after, int) and not isinstance(self.stop_after, bool) and self.stop_after >= 0
         if self.stop_after is not None and not is_count:
             raise UsageError(f"it can't stop after {self.stop_after!r} rewrites", hint="Give a whole number")
+        if self.measure and not self.verify:
+            raise UsageError("only a verified model is measured", hint="Leave out --no-verify or --measure")
         if self.level not in (1, 2, 3):
             raise UsageError(f"there is no optimization level {self.level!r}", hint="Give 1, 2 or 3")
         is_number = isinstance(self.max_growth, (int, float)) and not isinstance(self.max_growth, bool)
@@ -99,7 +126,7 @@ class Options:
             raise UsageError(
                 f"the model can't be let grow by {self.max_growth} %", hint="Give a percentage of at least 0"
             )
-        for field in ("feeds", "certificate", "save_repro"):
+        for field in ("feeds", "certificate", "report", "save_repro"):
             if getattr(self, field) is not None:
                 object.__setattr__(self, field, Path(getattr(self, field)))
 

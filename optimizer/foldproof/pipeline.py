@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import foldproof.lazy_sympy  # noqa: F401  before all that imports onnx_ir
+
+# isort: split
+import contextlib
 import dataclasses
 import functools
 import os
+import tempfile
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, BinaryIO, TypeAlias, TypeVar
 
 import onnx
 import onnx_ir as ir
@@ -16,9 +21,10 @@ import onnx_ir as ir
 from foldproof import earlier_output, model_file
 from foldproof.attempts import Attempts
 from foldproof.bisection import Suspicion, first_bad
-from foldproof.destinations import check_destination, check_empty, check_report, write_json
+from foldproof.destinations import check_destination, check_empty, check_report, write_json, write_text
 from foldproof.errors import UnverifiedError, UnverifiedWarning, UsageError, VerificationError
 from foldproof.model_file import Source
+from foldproof.model_file.formats import is_binary
 from foldproof.options import Options
 from foldproof.reporting.report import Report, TakenBack
 from foldproof.rewriting import Entry, Rule
@@ -45,6 +51,10 @@ class Result:
 
     model: onnx.ModelProto | ir.Model
     report: Report
+
+    def _repr_html_(self) -> str:
+        """The report in a notebook."""
+        return self.report._repr_html_()
 
 
 class Optimizer:
@@ -95,16 +105,22 @@ class Optimizer:
             if run.verdict == "unverified":
                 message = f"the optimized model is not verified: {run.why_unverified}"
                 warnings.warn(message, UnverifiedWarning, stacklevel=3)
-            return Result(run.optimized_proto if isinstance(model, onnx.ModelProto) else run.source.model, run.report())
+            report = run.report()
+            self._write_page(report)
+            return Result(run.optimized_proto if isinstance(model, onnx.ModelProto) else run.source.model, report)
 
     def run_file(
-        self, source: str | os.PathLike[str], destination: str | os.PathLike[str], *, force: bool = False
+        self,
+        source: str | os.PathLike[str] | BinaryIO,
+        destination: str | os.PathLike[str] | BinaryIO,
+        *,
+        force: bool = False,
     ) -> Report:
         """Optimizes a model's file into another, which is written whole or not at all, and only when it is verified.
 
         Args:
-            source: The file to read. It is never written.
-            destination: The file to write.
+            source: The file to read, or a stream of a model in binary form. It is never written, save with `in_place`.
+            destination: The file to write, or a stream.
             force: Overwrite a file that is not an earlier output.
 
         Raises:
@@ -113,17 +129,34 @@ class Optimizer:
             VerificationError: The optimized model differs from the original. Nothing is written.
             UnverifiedError: Nothing here can run the model, and `allow_unverified` is not set. Nothing is written.
         """
-        target = Path(destination)
-        check_destination(target, [Path(source)], force=force)
-        if self.options.certificate is not None:
-            check_report(
-                self.options.certificate,
-                [Path(source), target],
-                force=force,
-                what="certificate",
-                option="--certificate",
-            )
-        with self._verified(lambda: model_file.read(source), target, force=force) as run:
+        inputs = [Path(source)] if isinstance(source, (str, os.PathLike)) else []
+        target = Path(destination) if isinstance(destination, (str, os.PathLike)) else None
+        outputs = [] if target is None else [target]
+        self._check_certificate([*inputs, *outputs], force=force)
+        if target is not None:
+            check_destination(target, inputs, force=force, in_place=self.options.in_place)
+        elif self.options.in_place:
+            raise UsageError("a stream can't be written in place", hint="Name a file, or leave out --in-place")
+        self._check_page([*inputs, *outputs], force=force)
+        load = _loader(source)
+
+        def loaded() -> Source:
+            model = load()
+            self._check_page([*inputs, *outputs, *model.data_files], force=force)
+            return model
+
+        try:
+            report = self._written(loaded, destination if target is None else target, force=force)
+        except (UnverifiedError, VerificationError) as error:
+            self._write_page(error.report)
+            raise
+        self._write_page(report)
+        return report
+
+    def _written(self, load: Callable[[], Source], target: Any, *, force: bool) -> Report:
+        """The report of a run whose result is written to a path or a stream, see `run_file`."""
+        path = target if isinstance(target, Path) else None
+        with self._verified(load, path, force=force) as run:
             if run.verdict == "unverified" and not self.options.allow_unverified:
                 raise UnverifiedError(
                     f"nothing here can run the model, so the result can't be verified: {run.why_unverified}",
@@ -131,12 +164,38 @@ class Optimizer:
                     hint="Nothing was written. Write it all the same with --allow-unverified",
                 )
             run.restate()
-            for path in run.commit():
-                earlier_output.remember(path)
+            if path is None:
+                run.write_stream(target)
+                return run.report(output=Path("-"))
+            for written in run.commit():
+                if not self.options.in_place:  # the person's own name stays theirs
+                    earlier_output.remember(written)
             if self.options.certificate is not None:
                 certificate = run.certificate()
                 write_json(certificate, self.options.certificate, what="certificate", option="--certificate")
-            return run.report(output=target)
+            return run.report(output=path)
+
+    def _check_certificate(self, files: Sequence[Path], *, force: bool) -> None:
+        """Refuses a certificate that can't be made of these files, an input and an output."""
+        if self.options.certificate is None:
+            return
+        if len(files) < 2 or not all(map(is_binary, files)):
+            raise UsageError("a certificate is about two files in binary form", hint="Leave out --certificate")
+        check_report(self.options.certificate, files, force=force, what="certificate", option="--certificate")
+
+    def _check_page(self, files: Iterable[Path], *, force: bool) -> None:
+        page, certificate = self.options.report, self.options.certificate
+        if page is not None:
+            check_report(page, files, force=force, option="--report")
+            if certificate is not None and page.absolute() == certificate.absolute():
+                raise UsageError(f"{page} is the certificate's file", hint="Name another file with --report")
+
+    def _write_page(self, report: object) -> None:
+        """Writes the page of a run, if the person wants one."""
+        if self.options.report is not None and isinstance(report, Report):
+            from foldproof.reporting.html.report_page import report_page
+
+            write_text(report_page(report, self.rules), self.options.report)
 
     def _verified(self, load: Callable[[], Source], target: Path | None = None, *, force: bool = False) -> Run:
         """A run that is optimized, staged if it has a target, and verified.
@@ -155,6 +214,8 @@ class Optimizer:
                 run = attempts.attempt(
                     dataclasses.replace(plan, rules=tuple(rule for rule in plan.rules if rule.exact))
                 )
+            if self.options.measure and run.verdict == "verified" and attempts.original is not None:
+                run.measure(attempts.original, attempts.feed)
             return run
 
     def _save_repro(self, attempts: Attempts, plan: Plan, guilty: TakenBack) -> None:
@@ -194,13 +255,17 @@ def optimize(model: AnyModel, **options: Any) -> Any:
 
 
 def optimize_file(
-    source: str | os.PathLike[str], destination: str | os.PathLike[str], *, force: bool = False, **options: Any
+    source: str | os.PathLike[str] | BinaryIO,
+    destination: str | os.PathLike[str] | BinaryIO,
+    *,
+    force: bool = False,
+    **options: Any,
 ) -> Report:
     """Optimizes a model's file into another and verifies it before it is written.
 
     Args:
-        source: The file to read.
-        destination: The file to write.
+        source: The file to read, or a stream of a model in binary form.
+        destination: The file to write, or a stream.
         force: Overwrite a file that is not an earlier output.
         options: Those of the command, by name: see `foldproof.Options`.
 
@@ -251,18 +316,19 @@ def verify(
     options = Options(
         seed=seed, feeds=None if feeds is None else Path(feeds), bind=bind or {}, verify_seconds=verify_seconds
     )
-    return compare(
-        _runnable(a),
-        _runnable(b),
-        exact=exact,
-        seed=options.seed,
-        feeds=options.feeds,
-        bindings=options.bind,
-        seconds=options.verify_seconds,
-        provider=provider,
-        reference=reference,
-        progress=progress,
-    )
+    with contextlib.ExitStack() as temporary:
+        return compare(
+            _runnable(a, temporary),
+            _runnable(b, temporary),
+            exact=exact,
+            seed=options.seed,
+            feeds=options.feeds,
+            bindings=options.bind,
+            seconds=options.verify_seconds,
+            provider=provider,
+            reference=reference,
+            progress=progress,
+        )
 
 
 def bisect_file(source: str | os.PathLike[str], command: str | None = None, **options: Any) -> TakenBack | Entry | None:
@@ -329,6 +395,13 @@ def _options(options: dict[str, Any]) -> Options:
     return Options(**options)
 
 
+def _loader(source: str | os.PathLike[str] | BinaryIO) -> Callable[[], Source]:
+    """What gives the model anew each time: a stream is read only once."""
+    if isinstance(source, (str, os.PathLike)):
+        return functools.partial(model_file.read, source)
+    return functools.partial(model_file.from_proto, model_file.read_stream(source))
+
+
 def _source_of(model: AnyModel) -> Source:
     if isinstance(model, onnx.ModelProto):
         return model_file.from_proto(model)
@@ -341,9 +414,18 @@ def _source_of(model: AnyModel) -> Source:
     )
 
 
-def _runnable(model: AnyModel) -> Runnable:
-    """A model as verification takes it, after a look at whether it is one."""
+def _runnable(model: AnyModel, temporary: contextlib.ExitStack) -> Runnable:
+    """A model as verification takes it, after a look at whether it is one.
+
+    Args:
+        model: The model.
+        temporary: Removes what has to be written for it.
+    """
     source = _source_of(model)
-    if source.path is not None and source.data_files:
-        return source.path
+    if source.data_files and source.path is not None:
+        if source.file is not None:
+            return source.file
+        path = Path(temporary.enter_context(tempfile.TemporaryDirectory(prefix="foldproof-"))) / "model.onnx"
+        model_file.write(source.model, source, path)
+        return path
     return source.proto if source.proto is not None else model_file.to_proto(source.model, source)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import pathlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import onnx
 
@@ -110,3 +110,39 @@ def captures(graph: onnx.GraphProto) -> set[str]:
 def attribute_of(node: onnx.NodeProto, name: str) -> onnx.AttributeProto | None:
     """The node's attribute of that name."""
     return next((each for each in node.attribute if each.name == name), None)
+
+
+def stored_tensors(proto: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
+    """All tensors that a model holds: initializers, those in attributes and defaults, and parts of sparse ones."""
+    for scope in scopes(proto):
+        if scope.graph is not None:
+            yield from scope.graph.initializer
+            for sparse in scope.graph.sparse_initializer:
+                yield from (sparse.values, sparse.indices)
+        for node in scope.nodes:
+            yield from _in_attributes(node.attribute)
+    for function in proto.functions:
+        yield from _in_attributes(function.attribute_proto)
+
+
+def _in_attributes(attributes: Iterable[onnx.AttributeProto]) -> Iterator[onnx.TensorProto]:
+    for attribute in attributes:
+        if attribute.HasField("t"):
+            yield attribute.t
+        yield from attribute.tensors
+        for sparse in (
+            *([attribute.sparse_tensor] if attribute.HasField("sparse_tensor") else []),
+            *attribute.sparse_tensors,
+        ):
+            yield from (sparse.values, sparse.indices)
+
+
+def external_locations(proto: onnx.ModelProto) -> set[str]:
+    """The files that the tensors of a model lie in, as it names them."""
+    return {
+        entry.value
+        for tensor in stored_tensors(proto)
+        if tensor.data_location == onnx.TensorProto.EXTERNAL
+        for entry in tensor.external_data
+        if entry.key == "location"
+    }

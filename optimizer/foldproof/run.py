@@ -6,15 +6,16 @@ import contextlib
 import dataclasses
 import tempfile
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import onnx
 import onnx_ir as ir
 
 from foldproof import model_file
 from foldproof.dims import bind_dims
+from foldproof.engines import EngineError, Worker
 from foldproof.errors import ModelError, UsageError, VerificationError
 from foldproof.facts import Facts
 from foldproof.facts.claims import contradictions, correct
@@ -23,13 +24,18 @@ from foldproof.gc_pause import gc_paused
 from foldproof.graphs import all_graphs, called_functions, count_operators, node_label, operator_name
 from foldproof.model_file import Source, Staged
 from foldproof.options import Options
+from foldproof.provenance import Tracker, has_node_metadata
+from foldproof.reporting.costs import costs_of
 from foldproof.reporting.fates import Watch
 from foldproof.reporting.report import Report, TakenBack, Verdict
+from foldproof.reporting.unfolded import unfolded
 from foldproof.rewriting import Rewriter, Rule
 from foldproof.verification import Runnable, Verification, Verifier, find_probes, find_proven
 
 if TYPE_CHECKING:
     from foldproof.certificates.certifier import Certifier
+    from foldproof.measuring import Measured
+    from foldproof.reporting.story import Storyteller
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,6 +82,8 @@ class Run:
         self._staged: Staged | None = None
         self._temporary = contextlib.ExitStack()
         self._certifier: Certifier | None = None
+        self._storyteller: Storyteller | None = None
+        self._measured: Measured | None = None
         self.source = source
         self.verdict: Verdict = "not asked"
         self.why_unverified = ""
@@ -118,11 +126,12 @@ class Run:
             temporary: Removes what has to be written for it.
         """
         source = self.source
-        if source.proto is None or source.redeclared:
+        is_text = source.path is not None and source.file is None
+        if source.proto is None or source.redeclared or (is_text and source.data_files):
             if source.data_files:
                 return self._on_disk("original", temporary)
             return model_file.to_proto(source.model, source)
-        return source.path if source.data_files and source.path is not None else source.proto
+        return source.file if source.data_files and source.file is not None else source.proto
 
     def rewrite(self, *, record: bool = False) -> None:
         """Proves facts and applies the rules: from here on `source.model` is the optimized model.
@@ -137,17 +146,21 @@ class Run:
             source, model = self.source, self.source.model
             self._nodes_before = count_operators(model)
             inputs_are_weights = model.ir_version < 4 and self._options.ir3_initializers_are_constants
-            overridable = frozenset(
-                str(value.name) for value in model.graph.inputs if value.is_initializer() and not inputs_are_weights
-            )
+            overridable = overridable_names(model, self._options)
             self._facts = Facts(model, overridable)
             self._watch = Watch(model, self._facts)
             self._contradictions = tuple(contradictions(model, self._facts))
+            self._costs_before = costs_of(model, self._facts)
+            if self._options.report is not None:
+                from foldproof.reporting.story import Storyteller
+
+                self._storyteller = Storyteller(model, self._facts)
             self._folder = self._make_folder(model)
             if record or self._options.certificate is not None:
                 from foldproof.certificates.certifier import Certifier
 
                 self._certifier = Certifier(model, self._facts, every=record)
+            tracker = Tracker(model) if self._options.provenance else None
             self._rewriter = Rewriter(
                 model,
                 self._facts,
@@ -159,7 +172,11 @@ class Run:
                 folder=self._folder,
                 stop_after=self._plan.stop_after,
                 taken_back=self._plan.taken_back,
-                listeners=() if self._certifier is None else [self._certifier.recorder],
+                listeners=[
+                    *([] if self._certifier is None else [self._certifier.recorder]),
+                    *([] if self._storyteller is None else [self._storyteller]),
+                    *([] if tracker is None else [tracker]),
+                ],
             )
             called = called_functions(model)
             source.corrected.extend(correct(model, self._facts))  # a rule leaves alone what is declared wrongly
@@ -168,6 +185,13 @@ class Run:
                 for identifier in called - called_functions(model):
                     del model.functions[identifier]
             source.corrected.extend(correct(model, self._facts))
+            if tracker is not None:
+                tracker.record().write(model)
+
+    @property
+    def rewriter(self) -> Rewriter:
+        """What did the rewrites: it knows what became of each node, and why the rules did not apply."""
+        return self._rewriter
 
     def _make_folder(self, model: ir.Model) -> Folder | None:
         """What folds constants, None where the person doesn't want that."""
@@ -197,18 +221,18 @@ class Run:
         return self._optimized
 
     def stage(self, destination: Path) -> list[Path]:
-        """Writes the optimized model under temporary names, from which `commit` puts it in its place.
+        """Writes the optimized model under a temporary name, from which `commit` puts it in its place.
 
         Returns:
-            The files that `commit` will write.
+            The files that `commit` will write over or take away.
 
         Raises:
             UsageError: It can't be written there.
         """
         with self._timed("write"):
-            self._staged = model_file.stage(self.source.model, self.source, destination)
+            self._staged = model_file.stage(self.source.model, self.source, destination, self._options.layout)
         self._temporary.callback(self._staged.discard)
-        return self._staged.files
+        return self._staged.replaced
 
     def verify(self, verifier: Verifier | str, runs: Collection[int] | None = None) -> None:
         """Runs the original against the optimized model.
@@ -246,6 +270,28 @@ class Run:
             self.verdict = "unverified"
             self.why_unverified = str(self._verification.reason)
             self._refuse_invalid()
+
+    def measure(self, original: Runnable, feed: Callable[[int], Mapping[str, Any]]) -> None:
+        """Measures how long both models take, at the largest inputs that verification made up, or the person's own.
+
+        Args:
+            original: The original.
+            feed: Gives the inputs of a run of verification, by its number.
+        """
+        from foldproof.measuring import measure, telling
+
+        worker = Worker.borrowed()
+        assert worker is not None, "attempts lend one"
+        run = telling(() if self._verification is None else self._verification.runs)
+        if run is None:
+            self.warnings.append("nothing was measured: no run of verification gives inputs for it")
+            return
+        with self._timed("measure"):
+            try:
+                optimized = self._runnable_optimized()
+                self._measured = measure(original, optimized, feed(run.number), run.binding, worker)
+            except EngineError as error:
+                self.warnings.append(f"nothing was measured: {error.brief}")
 
     def restate(self) -> None:
         """Restates what was done as claims, for the certificate. Before `commit`: it may fail."""
@@ -297,6 +343,21 @@ class Run:
         """Writes the optimized model, which nobody has verified yet, to a place of ours."""
         model_file.write(self.source.model, self.source, path)
 
+    def write_stream(self, stream: BinaryIO) -> None:
+        """Writes the optimized model to a stream.
+
+        Raises:
+            UsageError: It needs a data file, or the stream can't be written.
+        """
+        with self._timed("write"):
+            contents = model_file.to_bytes(self.source.model, self.source, self._options.layout)
+            try:
+                stream.write(contents)
+                stream.flush()
+            except OSError as error:
+                raise UsageError(f"the output can't be written: {error.strerror or error}") from error
+            self._bytes_after = len(contents)
+
     def commit(self) -> list[Path]:
         """Puts the staged files in their place.
 
@@ -309,6 +370,8 @@ class Run:
         assert self._staged is not None, "stage() comes first"
         with self._timed("write"):
             self._bytes_after = self._staged.commit()
+        for path in self._staged.left:
+            self.warnings.append(f"{path} is not needed any more, but another model may use it, so it stays")
         return self._staged.files
 
     def report(self, output: Path | None = None) -> Report:
@@ -334,9 +397,19 @@ class Run:
             contradictions=self._contradictions,
             warnings=(*self.warnings, *self._warnings()),
             taken_back=self.taken_back,
+            costs_before=self._costs_before,
+            costs_after=costs_of(self.source.model, self._facts),
+            unfolded=unfolded(self._rewriter.reasons),
+            measured=self._measured,
+            story=None if self._storyteller is None else self._storyteller.story(),
         )
 
     def _warnings(self) -> Iterator[str]:
+        if self._options.provenance and not has_node_metadata(self.source.model):
+            yield (
+                f"nodes have no metadata in IR version {self.source.model.ir_version}, so their provenance is in the "
+                "metadata of the model; `foldproof explain` reads both"
+            )
         yield from map(str, self._facts.problems)
         if self._folder is not None:
             for node, reason in self._folder.failures.items():
@@ -346,7 +419,7 @@ class Run:
     # What the verification runs --------------------------------------------------------------------------------------
 
     def _runnable_optimized(self) -> Runnable:
-        if self._staged is not None and self.source.data_files:
+        if self._staged is not None and (self._staged.has_data or self.source.data_files):
             return self._staged.path
         if self.source.data_files and self.source.path is not None:
             return self._on_disk("optimized", self._temporary)
@@ -369,6 +442,13 @@ class Run:
             raise ModelError(
                 f"the model is invalid: {str(error).strip()}", hint="Nothing can run it. Export the model again"
             ) from error
+
+
+def overridable_names(model: ir.Model, options: Options) -> frozenset[str]:
+    """The names of the initializers whose value is only a default, because they are graph inputs too."""
+    if model.ir_version < 4 and options.ir3_initializers_are_constants:
+        return frozenset()
+    return frozenset(str(value.name) for value in model.graph.inputs if value.is_initializer())
 
 
 def check_names(model: ir.Model, names: Iterable[str]) -> None:

@@ -1,7 +1,7 @@
 """Is a `ModelProto` one graph that makes sense: every name defined once, every read defined, no cycle?
 
 This runs before anything is built from the proto, in one pass over the nodes. It refuses what no runtime can
-run, and nothing that onnxruntime loads: types, attributes and operators are not looked at.
+run, and nothing that onnxruntime loads: types and operators are not looked at, and what attributes mean neither.
 """
 
 from __future__ import annotations
@@ -15,6 +15,19 @@ from foldproof.errors import ModelError
 
 _GRAPH = onnx.AttributeProto.GRAPH
 _NESTED = frozenset({_GRAPH, onnx.AttributeProto.GRAPHS})
+
+_SINGULAR = {
+    onnx.AttributeProto.FLOAT: "f",
+    onnx.AttributeProto.INT: "i",
+    onnx.AttributeProto.STRING: "s",
+    onnx.AttributeProto.TENSOR: "t",
+    onnx.AttributeProto.GRAPH: "g",
+    onnx.AttributeProto.SPARSE_TENSOR: "sparse_tensor",
+    onnx.AttributeProto.TYPE_PROTO: "tp",
+}
+"""The field that an attribute of each type must have, where it may not be empty."""
+
+_PLURAL = frozenset(onnx.AttributeProto.AttributeType.values()) - _SINGULAR.keys() - {onnx.AttributeProto.UNDEFINED}
 
 OPSET_IMPLIED_BELOW_IR = 3
 """Models older than this IR version import opset 1 of the default domain without saying so."""
@@ -37,6 +50,9 @@ _BUILT_IN_DOMAINS = frozenset(
 )
 """Domains that onnxruntime imports by itself when the model (not a function) forgets to."""
 
+_LAST_VERSION = 2**31 - 1
+"""Schemas and runtimes count the versions of a domain in 32 bits."""
+
 _FunctionId = tuple[str, str, str]
 
 
@@ -53,8 +69,9 @@ def check_structure(proto: onnx.ModelProto) -> bool:
     Raises:
         ModelError: There is no graph, no IR version, no opset import or no import for a used domain; a name
             is defined twice in one scope, or read and never defined; a graph output is not produced; a graph
-            has a cycle; the nodes of a subgraph or function are out of order; a node has no operator; a
-            function is defined twice, or calls itself.
+            has a cycle; the nodes of a subgraph or function are out of order; a node has no operator, an attribute
+            twice or one without a value of its type; a
+            function is defined twice, or calls itself; the version of an opset is below 0 or beyond 32 bits.
     """
     if not proto.HasField("graph"):
         raise ModelError("the model has no graph", hint="Check that this is an ONNX model, and a whole one")
@@ -62,6 +79,8 @@ def check_structure(proto: onnx.ModelProto) -> bool:
         raise ModelError("the model states no IR version", hint="Set ir_version, or export the model again")
     if not proto.opset_import and proto.ir_version >= OPSET_IMPLIED_BELOW_IR:
         raise ModelError("the model imports no opset", hint="Add an opset import, or export the model again")
+    for imports in (proto.opset_import, *(function.opset_import for function in proto.functions)):
+        _check_versions(imports)
     functions = _functions_by_id(proto.functions)
     main = _Checker(_imported(proto.opset_import) | _BUILT_IN_DOMAINS, functions)
     undefined = main.check_graph(proto.graph, is_main=True)
@@ -69,6 +88,15 @@ def check_structure(proto: onnx.ModelProto) -> bool:
         raise _undefined(name, reader)
     _check_functions(functions, main.called)
     return main.is_sorted
+
+
+def _check_versions(imports: Iterable[onnx.OperatorSetIdProto]) -> None:
+    for entry in imports:
+        if not 0 <= entry.version <= _LAST_VERSION:
+            raise ModelError(
+                f"version {entry.version} of the domain {entry.domain!r} is imported, and there can be no such version",
+                hint="Export the model again",
+            )
 
 
 def canonical_domain(domain: str) -> str:
@@ -151,8 +179,14 @@ class _Checker:
             inputs = node.input
             if not defined.issuperset(inputs):
                 early.update((name, node) for name in inputs if name not in defined)
+            if len({attribute.name for attribute in node.attribute}) < len(node.attribute):
+                raise _node_error(node, "it has an attribute twice", "Export the model again")
             for attribute in node.attribute:
                 kind = attribute.type
+                if not attribute.ref_attr_name:
+                    field = _SINGULAR.get(kind)
+                    if (field is None and kind not in _PLURAL) or (field is not None and not attribute.HasField(field)):
+                        raise _node_error(node, f"its attribute {attribute.name!r} lacks its type, or a value of it")
                 if kind in _NESTED:
                     reads = self._check_subgraphs(attribute)
                     if reads:

@@ -8,11 +8,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import onnx_ir as ir
 
-from foldproof.facts import DimLike, Facts, NodeView
+from foldproof.facts import MAX_SPLAT, DimLike, Facts, NodeView
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
 
-MAX_READ = 1 << 16
+MAX_READ = MAX_SPLAT
 """Constants of more elements are weights. They are not read by rules that only tidy up."""
 
 MAX_FOLLOWED = 64
@@ -38,12 +38,13 @@ FLOATS = frozenset({ir.DataType.FLOAT16, ir.DataType.BFLOAT16, ir.DataType.FLOAT
 SIGNED = frozenset({ir.DataType.INT8, ir.DataType.INT16, ir.DataType.INT32, ir.DataType.INT64})
 UNSIGNED = frozenset({ir.DataType.UINT8, ir.DataType.UINT16, ir.DataType.UINT32, ir.DataType.UINT64})
 INTEGERS = SIGNED | UNSIGNED
+_NUMBERS = FLOATS | INTEGERS | {ir.DataType.BOOL}
 
 
 def constant(value: ir.Value | None, facts: Facts) -> Array | None:
     """The elements of a constant; None for a large one, for one that the caller may override, or for strings."""
     tensor = facts.of(value).constant
-    if tensor is None or tensor.size > MAX_READ or tensor.dtype not in FLOATS | INTEGERS | {ir.DataType.BOOL}:
+    if tensor is None or tensor.size > MAX_READ or tensor.dtype not in _NUMBERS:
         return None
     try:
         return tensor.numpy()
@@ -56,14 +57,12 @@ def splat(value: ir.Value | None, facts: Facts) -> np.generic | None:
 
     Besides constants this reads ConstantOfShape, and Expand of such a value, whatever their shape.
     """
-    array = constant(value, facts)
-    if array is None:
-        return None if value is None else _filled(value, facts)
-    if not array.size:
+    if value is None:
         return None
-    first = array.reshape(-1)[0]
-    is_alike = bool((array == first).all()) and (first != 0 or bool((_negative(array) == _negative(first)).all()))
-    return first if is_alike else None
+    fact = facts.of(value)
+    if fact.constant is None or fact.constant.size > MAX_READ:
+        return _filled(value, facts)
+    return fact.splat if fact.dtype in _NUMBERS else None
 
 
 def _filled(value: ir.Value, facts: Facts) -> np.generic | None:
@@ -82,10 +81,6 @@ def _filled(value: ir.Value, facts: Facts) -> np.generic | None:
 def dim_at(shape: Sequence[DimLike], axis: int) -> DimLike:
     """A dim counted from the last axis, 1 before the first one."""
     return shape[axis] if -axis <= len(shape) else 1
-
-
-def _negative(array: Any) -> Any:
-    return np.signbit(array) if array.dtype.kind not in "iub" else array < 0
 
 
 def is_private(value: ir.Value) -> bool:

@@ -49,7 +49,7 @@ def _times_number(node: ir.Node, facts: Facts) -> Iterator[tuple[ir.Value, float
             yield x, (1 / found if node.op_type == "Div" else found)
 
 
-@rule("Div", "Mul", exact=False, benefit=6)
+@rule("Div", "Mul", exact=False, benefit=6, after=("Mul",))
 def hard_swish(node: ir.Node, facts: Facts) -> Outcome:
     """Mul(x, Clip(x + c, 0, k)) / k = Mul(x, HardSigmoid(x, 1/k, c/k)), where c and k are constants, k > 0.
 
@@ -74,7 +74,7 @@ def hard_swish(node: ir.Node, facts: Facts) -> Outcome:
     return None
 
 
-@rule("Div", "Mul", exact=False, benefit=5)
+@rule("Div", "Mul", exact=False, benefit=5, after=("Clip",))
 def hard_sigmoid(node: ir.Node, facts: Facts) -> Outcome:
     """Clip(x + c, 0, k) / k = HardSigmoid(x, 1/k, c/k), where c and k are constants, k > 0.
 
@@ -109,7 +109,7 @@ def _runs_float(x: ir.Value, facts: Facts) -> bool:
     return facts.of(x).dtype is ir.DataType.FLOAT
 
 
-@rule("Mul", exact=False, benefit=5, since=14)
+@rule("Mul", exact=False, benefit=5, since=14, after=("HardSigmoid",))
 def swish_of_hard_sigmoid(node: ir.Node, facts: Facts) -> Outcome:
     """Mul(x, HardSigmoid(x, 1/6, 1/2)) = HardSwish(x), from opset 14 on.
 
@@ -131,7 +131,7 @@ def swish_of_hard_sigmoid(node: ir.Node, facts: Facts) -> Outcome:
     return None
 
 
-@rule("Mul", exact=False, benefit=4, since=20)
+@rule("Mul", exact=False, benefit=4, since=20, after=("Mul", "Div"))
 def gelu(node: ir.Node, facts: Facts) -> Outcome:
     """Mul(x / 2, 1 + Erf(x / sqrt(2))) = Gelu(x), from opset 20 on; the product may be taken in any order.
 
@@ -156,7 +156,7 @@ def gelu(node: ir.Node, facts: Facts) -> Outcome:
     return None
 
 
-@rule("Mul", exact=False, benefit=4, lowers=Cost.FORM, until=19)
+@rule("Mul", exact=False, benefit=4, lowers=Cost.FORM, until=19, after=("Mul", "Div"))
 def gelu_written_out(node: ir.Node, facts: Facts) -> Outcome:
     """Mul(x, (1 + Erf(x * c)) / 2) = Mul(Mul(x, 1 + Erf(x / sqrt(2))), 1/2), where c is the inverse of sqrt(2).
 
@@ -243,7 +243,7 @@ def _is_cube(value: ir.Value, x: ir.Value, facts: Facts) -> bool:
     return False
 
 
-@rule("Mul", exact=False, benefit=4, level=3, since=24)
+@rule("Mul", exact=False, benefit=4, level=3, since=24, after=("Sigmoid",))
 def swish(node: ir.Node, facts: Facts) -> Outcome:
     """Mul(x, Sigmoid(x * a)) = Swish(x, alpha=a), for a constant a, or none.
 
@@ -270,7 +270,7 @@ def _swish(x: ir.Value, alpha: float) -> Replace:
     return Replace(lambda op: op.Swish(x, alpha=alpha))
 
 
-@rule("Mul", exact=False, benefit=4, since=18)
+@rule("Mul", exact=False, benefit=4, since=18, after=("Tanh",))
 def mish(node: ir.Node, facts: Facts) -> Outcome:
     """Mul(x, Tanh(Softplus(x))) = Mish(x), from opset 18 on.
 

@@ -34,7 +34,7 @@ class _Chained:
     op_type: str
 
 
-@rule("Add", "Sub", exact=True)
+@rule("Add", "Sub", exact=True, after=("Add", "Sub"))
 def added_integers(node: ir.Node, facts: Facts) -> Outcome:
     """(x + a) + b = x + (a + b), and so for all chains of two additions or subtractions of integer constants.
 
@@ -46,7 +46,7 @@ def added_integers(node: ir.Node, facts: Facts) -> Outcome:
     return _sum(node, facts, INTEGERS)
 
 
-@rule("Add", "Sub", exact=False, level=3)
+@rule("Add", "Sub", exact=False, level=3, after=("Add", "Sub"))
 def added_constants(node: ir.Node, facts: Facts) -> Outcome:
     """(x + a) + b = x + (a + b), and so for all chains of two additions or subtractions of constants.
 
@@ -59,7 +59,7 @@ def added_constants(node: ir.Node, facts: Facts) -> Outcome:
     return _sum(node, facts, FLOATS)
 
 
-@rule("Mul", exact=True)
+@rule("Mul", exact=True, after=("Mul",))
 def multiplied_integers(node: ir.Node, facts: Facts) -> Outcome:
     """(x * a) * b = x * (a * b) for integer constants.
 
@@ -71,7 +71,7 @@ def multiplied_integers(node: ir.Node, facts: Facts) -> Outcome:
     return _product(node, facts, INTEGERS)
 
 
-@rule("Mul", "Div", exact=False)
+@rule("Mul", "Div", exact=False, after=("Mul", "Div"))
 def multiplied_constants(node: ir.Node, facts: Facts) -> Outcome:
     """(x * a) * b = x * (a * b), and so for all chains of two multiplications or divisions by constants.
 
@@ -84,7 +84,7 @@ def multiplied_constants(node: ir.Node, facts: Facts) -> Outcome:
     return _product(node, facts, FLOATS)
 
 
-@rule("Neg", exact=True)
+@rule("Neg", exact=True, after=("Mul", "Div"))
 def neg_of_product(node: ir.Node, facts: Facts) -> Outcome:
     """-(x * a) = x * (-a) and -(x / a) = x / (-a), where a is a constant.
 
@@ -103,7 +103,7 @@ def neg_of_product(node: ir.Node, facts: Facts) -> Outcome:
     return _combine(inner.op_type, inner.source, -inner.number, inner.dtype, is_reversed=inner.is_reversed)
 
 
-@rule("Mul", "Div", exact=True, lowers=Cost.EXPRESSION)
+@rule("Mul", "Div", exact=True, lowers=Cost.EXPRESSION, after=("Neg",))
 def product_of_neg(node: ir.Node, facts: Facts) -> Outcome:
     """(-x) * a = x * (-a) and (-x) / a = x / (-a), where a is a constant.
 
@@ -121,7 +121,7 @@ def product_of_neg(node: ir.Node, facts: Facts) -> Outcome:
     return _combine(outer.op_type, inner.inputs[0], -outer.number, outer.dtype, is_reversed=outer.is_reversed)
 
 
-@rule("Neg", exact=True)
+@rule("Neg", exact=True, after=("Sub",))
 def neg_of_integer_difference(node: ir.Node, facts: Facts) -> Outcome:
     """-(x - y) = y - x, where both are integers, which wrap around.
 
@@ -131,7 +131,7 @@ def neg_of_integer_difference(node: ir.Node, facts: Facts) -> Outcome:
     return _turned(node, facts, INTEGERS)
 
 
-@rule("Neg", exact=False)
+@rule("Neg", exact=False, after=("Sub",))
 def neg_of_difference(node: ir.Node, facts: Facts) -> Outcome:
     """-(x - y) = y - x.
 

@@ -27,7 +27,7 @@ CHANNELS_FIRST = ("BatchNormalization", "InstanceNormalization", "GroupNormaliza
 CHANNELS_LAST = ("LayerNormalization", "RMSNormalization")
 
 
-@rule(*OPERATORS, exact=False, benefit=7)
+@rule(*OPERATORS, exact=False, benefit=7, after=(*CHANNELS_FIRST, *CHANNELS_LAST))
 def affine_into_normalization(node: ir.Node, facts: Facts) -> Outcome:
     """Normalization(x, s, b) * a + c = Normalization(x, s * a, b * a + c), where all but x are constants.
 
@@ -94,7 +94,7 @@ def _replaced(maker: ir.Node, scale: Array, bias: Array | None, like: Weights, b
     return Replace(build)
 
 
-@rule("BatchNormalization", exact=False, benefit=5)
+@rule("BatchNormalization", exact=False, benefit=5, after=OPERATORS)
 def batch_normalization_of_affine(node: ir.Node, facts: Facts) -> Outcome:
     """BatchNormalization(x * a + c, s, b, m, v) = BatchNormalization(x, s * a, b', m, v), in inference, with constants.
 

@@ -25,7 +25,7 @@ _WIDER = {
 """The float types that hold all values of another one."""
 
 
-@rule("Cast", exact=True, level=1)
+@rule("Cast", exact=True, level=1, after=("Cast",))
 def cast_of_cast(node: ir.Node, facts: Facts) -> Outcome:
     """Cast(Cast(x, a), b) = Cast(x, b), where a holds all values of x; = x, where b is the type of x besides.
 

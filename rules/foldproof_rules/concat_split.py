@@ -20,7 +20,7 @@ def concat_axis(node: ir.Node, facts: Facts) -> int | None:
     return None if axes is None or has_reference(node) else axes[0]
 
 
-@rule("Concat", exact=True, benefit=3, level=1)
+@rule("Concat", exact=True, benefit=3, level=1, after=("Concat",))
 def nested_concat(node: ir.Node, facts: Facts) -> Outcome:
     """Concat(a, Concat(b, c), d) = Concat(a, b, c, d) on one axis, where the inner one is read by nothing else.
 
@@ -66,7 +66,7 @@ def concat_of_empty(node: ir.Node, facts: Facts) -> Outcome:
     return Replace(lambda op: op.Concat(*kept, axis=axis))
 
 
-@rule("Concat", exact=True, benefit=2, level=1, lowers=Cost.EXPRESSION)
+@rule("Concat", exact=True, benefit=2, level=1, lowers=Cost.EXPRESSION, after=("Split",))
 def concat_of_split(node: ir.Node, facts: Facts) -> Outcome:
     """Concat(a, Split(x).0, Split(x).1, ..., b) = Concat(a, x, b), where all parts follow in order, on one axis.
 
@@ -192,7 +192,7 @@ def split_of_concat(node: ir.Node, facts: Facts) -> Outcome:
     return Forward(*inner.inputs)
 
 
-@rule("Concat", exact=True, benefit=2, level=1, lowers=Cost.EXPRESSION, since=15)
+@rule("Concat", exact=True, benefit=2, level=1, lowers=Cost.EXPRESSION, since=15, after=("Shape",))
 def concat_of_shapes(node: ir.Node, facts: Facts) -> Outcome:
     """Concat(Shape(x, start=a, end=b), Shape(x, start=b, end=c)) = Shape(x, start=a, end=c), from opset 15 on.
 
@@ -224,7 +224,7 @@ def concat_of_shapes(node: ir.Node, facts: Facts) -> Outcome:
     return Replace(build)
 
 
-@rule("Concat", exact=True, level=1)
+@rule("Concat", exact=True, level=1, after=("Gather",))
 def concat_of_gathers(node: ir.Node, facts: Facts) -> Outcome:
     """Concat(Gather(x, i), Gather(x, j)) = Gather(x, i + j), on the axis of all, for constant indices of one dim.
 

@@ -28,7 +28,7 @@ from foldproof_rules._weights import (
 )
 
 
-@rule(*OPERATORS, exact=False, benefit=8, lowers=Cost.EXPRESSION)
+@rule(*OPERATORS, exact=False, benefit=8, lowers=Cost.EXPRESSION, after=("Conv", "ConvTranspose"))
 def affine_into_conv(node: ir.Node, facts: Facts) -> Outcome:
     """Conv(x, w, b) * a + c = Conv(x, w * a, b * a + c), where a and c are constants, one for each output channel.
 
@@ -112,7 +112,7 @@ def _scaled_outputs(old: Weights, factor: Array, op_type: str, group: int) -> Ar
     return (by_group * factor.reshape(group, 1, old.shape[1], *ones)).reshape(old.shape)
 
 
-@rule("Conv", "ConvTranspose", exact=False, benefit=6, lowers=Cost.EXPRESSION)
+@rule("Conv", "ConvTranspose", exact=False, benefit=6, lowers=Cost.EXPRESSION, after=OPERATORS)
 def conv_of_affine(node: ir.Node, facts: Facts) -> Outcome:
     """Conv(a * x + c, w, b) = Conv(x, w * a, b + sum(w * c)), where a and c are constants, one for each input channel.
 

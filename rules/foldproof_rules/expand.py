@@ -10,7 +10,7 @@ from foldproof.rewriting import Cost, Outcome, Reason, Replace, rule
 from foldproof_rules._operands import BROADCASTING, dim_at, is_private, maker_of
 
 
-@rule(*BROADCASTING, exact=True, lowers=Cost.EXPRESSION, since=8)
+@rule(*BROADCASTING, exact=True, lowers=Cost.EXPRESSION, since=8, after=("Expand",))
 def operand_expanded_for_nothing(node: ir.Node, facts: Facts) -> Outcome:
     """f(Expand(x, s), y) = f(x, y), where each dim that Expand enlarges is proven to be that of y.
 

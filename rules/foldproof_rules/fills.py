@@ -26,8 +26,10 @@ def filled_operand(node: ir.Node, facts: Facts) -> Outcome:
     """
     for index, value in enumerate(node.inputs):
         number = _fill(value, facts)
+        if number is None:
+            continue
         others = [facts.shape(other) for k, other in enumerate(node.inputs) if k != index]
-        if number is None or not _is_covered(facts.shape(value) or (), others):
+        if not _is_covered(facts.shape(value) or (), others):
             continue
         return Replace(
             lambda op, index=index, number=number: again(  # type: ignore[misc]  # it is built at once
@@ -66,6 +68,6 @@ def filled_bias_of_gemm(node: ir.Node, facts: Facts) -> Outcome:
 def _fill(value: ir.Value | None, facts: Facts) -> np.ndarray[Any, Any] | None:
     """The number that fills a value, as a scalar; None for what is stored, is a scalar, or holds several numbers."""
     fact = facts.of(value)
-    if not isinstance(fact.fill, (int, Fraction)) or fact.constant is not None or fact.dtype is None or not fact.shape:
+    if fact.constant is not None or not isinstance(fact.fill, (int, Fraction)) or fact.dtype is None or not fact.shape:
         return None
     return exact_array([fact.fill], fact.dtype).reshape(())

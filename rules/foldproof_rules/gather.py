@@ -55,7 +55,7 @@ def gather_all(node: ir.Node, facts: Facts) -> Outcome:
     return Forward(source) if in_order else Reason("it takes them in another order")
 
 
-@rule("Gather", exact=True, benefit=2, level=1, lowers=Cost.EXPRESSION)
+@rule("Gather", exact=True, benefit=2, level=1, lowers=Cost.EXPRESSION, after=("Gather",))
 def gather_of_gather(node: ir.Node, facts: Facts) -> Outcome:
     """Gather(Gather(x, i, a), j, a) = Gather(x, i[j], a), for constant i of one dim and constant j.
 
@@ -76,7 +76,7 @@ def gather_of_gather(node: ir.Node, facts: Facts) -> Outcome:
     return Replace(lambda op: op.Gather(source, op.constant(indices), axis=axis))
 
 
-@rule("Gather", exact=True, benefit=2, level=1, lowers=Cost.EXPRESSION)
+@rule("Gather", exact=True, benefit=2, level=1, lowers=Cost.EXPRESSION, after=("Slice",))
 def gather_of_slice(node: ir.Node, facts: Facts) -> Outcome:
     """Gather(Slice(x, [s], [e], [a], [t]), j, a) = Gather(x, s + t*j, a), for constants.
 
@@ -113,7 +113,7 @@ def gather_of_slice(node: ir.Node, facts: Facts) -> Outcome:
     return Replace(lambda op: op.Gather(source, op.constant(np.asarray(moved, np.int64)), axis=axis))
 
 
-@rule("Gather", exact=True, benefit=2, level=1)
+@rule("Gather", exact=True, benefit=2, level=1, after=("Unsqueeze",))
 def gather_of_unsqueeze(node: ir.Node, facts: Facts) -> Outcome:
     """Gather(Unsqueeze(x, [a]), 0, a) = x.
 
@@ -132,7 +132,7 @@ def gather_of_unsqueeze(node: ir.Node, facts: Facts) -> Outcome:
     return Forward(source)
 
 
-@rule("Gather", exact=True, benefit=2, level=1, lowers=Cost.EXPRESSION)
+@rule("Gather", exact=True, benefit=2, level=1, lowers=Cost.EXPRESSION, after=("Concat",))
 def gather_of_concat(node: ir.Node, facts: Facts) -> Outcome:
     """Gather(Concat(a, b, ...), i, axis) = Gather(a, i', axis), where the constant i is of one input, on its axis.
 
@@ -226,7 +226,7 @@ def squeeze_of_gather(node: ir.Node, facts: Facts) -> Outcome:
     return Replace(lambda op: op.Gather(source, op.constant(indices[0]), axis=axis))
 
 
-@rule("Gather", exact=True, level=1, lowers=Cost.EXPRESSION, since=15)
+@rule("Gather", exact=True, level=1, lowers=Cost.EXPRESSION, since=15, after=("Shape",))
 def gather_of_shape(node: ir.Node, facts: Facts) -> Outcome:
     """Gather(Shape(x), [i, i+1, ...]) = Shape(x, start=i, end=...), from opset 15 on.
 

@@ -24,7 +24,7 @@ RUNTIME_TYPES = frozenset({ir.DataType.FLOAT, ir.DataType.DOUBLE})
 """The types of which onnxruntime 1.32 runs `Gemm` on the CPU."""
 
 
-@rule("Add", exact=False, benefit=4, since=7)
+@rule("Add", exact=False, benefit=4, since=7, after=("MatMul",))
 def matmul_add(node: ir.Node, facts: Facts) -> Outcome:
     """MatMul(a, b) + c = Gemm(a, b, c), where a and b are matrices and c does not make the sum larger.
 
@@ -48,7 +48,7 @@ def _gemm(*inputs: ir.Value | None) -> Replace:
     return Replace(lambda op: op.Gemm(*inputs))
 
 
-@rule("Add", exact=False, benefit=4, since=7)
+@rule("Add", exact=False, benefit=4, since=7, after=("Gemm",))
 def add_into_gemm(node: ir.Node, facts: Facts) -> Outcome:
     """Gemm(a, b) + c = Gemm(a, b, c), where c does not make the sum larger.
 
@@ -123,7 +123,7 @@ def _sum_of_gemms(gemm: ir.Node, other: ir.Value, facts: Facts) -> Outcome:
     )
 
 
-@rule("Reshape", exact=False, benefit=3, lowers=Cost.FORM)
+@rule("Reshape", exact=False, benefit=3, lowers=Cost.FORM, after=("Add",))
 def rows_into_gemm(node: ir.Node, facts: Facts) -> Outcome:
     """Reshape(MatMul(x, w) + b, s) = Reshape(Gemm(Reshape(x, [-1, k]), w, b), s), where other such products read x too.
 
@@ -187,7 +187,7 @@ def _flattens_rows(node: ir.Node, columns: int, facts: Facts) -> bool:
     return is_reshape and facts.of(node.inputs[1]).ints == (-1, columns)
 
 
-@rule("Reshape", exact=False, benefit=4, lowers=Cost.EXPRESSION)
+@rule("Reshape", exact=False, benefit=4, lowers=Cost.EXPRESSION, after=("Gemm",))
 def gemm_of_rows(node: ir.Node, facts: Facts) -> Outcome:
     """Reshape(Gemm(Reshape(x), w, b)) = MatMul(x, w) + b, where only the rows of x are flattened, and unflattened.
 

@@ -35,7 +35,7 @@ def known_elements(node: ir.Node, facts: Facts) -> Outcome:
     Example:
         g (float[N, 3] x) => (int64[1] y) <int64[1] two = {2}> { s = Shape <start = 1> (x)  y = Mul (s, two) }
     """
-    if not node.inputs or facts.is_opaque(node):
+    if not node.inputs or any(facts.of(output).elements is None for output in node.outputs) or facts.is_opaque(node):
         return None
     tensors = []
     for output in node.outputs:

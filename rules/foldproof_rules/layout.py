@@ -59,7 +59,7 @@ class _Plan:
     cancels: bool = False
 
 
-@rule("Transpose", exact=True, benefit=1)
+@rule("Transpose", exact=True, benefit=1, after=PLAIN)
 def transpose_through(node: ir.Node, facts: Facts) -> Outcome:
     """Transpose(f(Transpose(x, p), k), q) = f(Transpose(x, r), Transpose(k, q)), where fewer Transposes are left of it.
 
@@ -73,7 +73,7 @@ def transpose_through(node: ir.Node, facts: Facts) -> Outcome:
     return _moved_up(node, facts, PLAIN)
 
 
-@rule("Transpose", exact=False)
+@rule("Transpose", exact=False, after=PLAIN | ROUNDED)
 def transpose_through_rounded(node: ir.Node, facts: Facts) -> Outcome:
     """Transpose(f(Transpose(x, p)), q) = f(Transpose(x, r)), where fewer Transposes are left of it.
 
@@ -197,7 +197,7 @@ MIN_BROADCASTING = 8
 """The first opset where all of them broadcast by the last dims, without an attribute that names an axis."""
 
 
-@rule(*JOINING, exact=True, since=MIN_BROADCASTING)
+@rule(*JOINING, exact=True, since=MIN_BROADCASTING, after=("Transpose",))
 def joined_transposes(node: ir.Node, facts: Facts) -> Outcome:
     """f(Transpose(x, p), Transpose(y, p)) = Transpose(f(x, y), p), where two or more are read by nothing else.
 
@@ -208,7 +208,7 @@ def joined_transposes(node: ir.Node, facts: Facts) -> Outcome:
     return _joined(node, facts)
 
 
-@rule("Max", "Min", "Pow", exact=False, since=MIN_BROADCASTING)
+@rule("Max", "Min", "Pow", exact=False, since=MIN_BROADCASTING, after=("Transpose",))
 def joined_transposes_rounded(node: ir.Node, facts: Facts) -> Outcome:
     """f(Transpose(x, p), Transpose(y, p)) = Transpose(f(x, y), p), where f may round by where an element is.
 

@@ -27,7 +27,7 @@ from foldproof_rules._weights import (
 )
 
 
-@rule(*OPERATORS, exact=False, benefit=8, lowers=Cost.EXPRESSION)
+@rule(*OPERATORS, exact=False, benefit=8, lowers=Cost.EXPRESSION, after=("Gemm",))
 def affine_into_gemm(node: ir.Node, facts: Facts) -> Outcome:
     """Gemm(x, w, b) * a + c = Gemm(x, w * a, b * a + c), where w, a, b and c are constants, one for each column.
 
@@ -80,7 +80,7 @@ def _into_gemm(node: ir.Node, source: ir.Value, gemm: ir.Node, facts: Facts) -> 
     return Replace(build)
 
 
-@rule("Mul", "Div", "Neg", exact=False, benefit=8, lowers=Cost.EXPRESSION)
+@rule("Mul", "Div", "Neg", exact=False, benefit=8, lowers=Cost.EXPRESSION, after=("Add", "MatMul"))
 def scale_into_matmul(node: ir.Node, facts: Facts) -> Outcome:
     """MatMul(x, w) * a = MatMul(x, w * a), where w and a are constants, one for each column.
 
@@ -148,7 +148,7 @@ def _into_matmul(
     return Replace(build)
 
 
-@rule("BatchNormalization", exact=False, benefit=8, since=7)
+@rule("BatchNormalization", exact=False, benefit=8, since=7, after=("MatMul",))
 def normalized_matmul(node: ir.Node, facts: Facts) -> Outcome:
     """BatchNormalization(MatMul(x, w)) = Gemm(x, w * a, c), in inference, for matrices and constants.
 
@@ -182,7 +182,7 @@ def normalized_matmul(node: ir.Node, facts: Facts) -> Outcome:
     return reason or Replace(lambda op: op.Gemm(matmul.inputs[0], stored(op, new, old), stored(op, bias, like)))
 
 
-@rule("MatMul", "Gemm", exact=False, benefit=6, lowers=Cost.EXPRESSION)
+@rule("MatMul", "Gemm", exact=False, benefit=6, lowers=Cost.EXPRESSION, after=OPERATORS)
 def matmul_of_affine(node: ir.Node, facts: Facts) -> Outcome:
     """MatMul(x * a, w) = MatMul(x, a * w), Gemm(x * a + c, w, b) = Gemm(x, a * w, b + c * w), with constants.
 
@@ -252,7 +252,7 @@ def _absorbed(
     return Replace(build)
 
 
-@rule("MatMul", exact=False, benefit=4)
+@rule("MatMul", exact=False, benefit=4, after=("MatMul",))
 def matmul_of_matmul(node: ir.Node, facts: Facts) -> Outcome:
     """MatMul(MatMul(x, w), w') = MatMul(x, w * w'), where both are constants, and w * w' is no larger.
 

@@ -77,7 +77,7 @@ def _last_dims(x: ir.Value, axes: tuple[int, ...], facts: Facts) -> tuple[int, .
     return dims if len(dims) == len(axes) else Reason("the dims that it is taken over are not known")
 
 
-@rule("Div", "Mul", exact=False, benefit=4, since=17)
+@rule("Div", "Mul", exact=False, benefit=4, since=17, after=("Sqrt", "Reciprocal", "Pow", "Div"))
 def layer_normalization(node: ir.Node, facts: Facts) -> Outcome:
     """Div(x - mean(x), sqrt(var(x) + e)) = LayerNormalization(x, 1, epsilon=e), over the last axes, from opset 17 on.
 
@@ -110,7 +110,7 @@ def layer_normalization(node: ir.Node, facts: Facts) -> Outcome:
     return dims if isinstance(dims, Reason) else _fused("LayerNormalization", x, dims, epsilon, facts)
 
 
-@rule("Div", "Mul", exact=False, benefit=3, since=23)
+@rule("Div", "Mul", exact=False, benefit=3, since=23, after=("Sqrt", "Reciprocal", "Pow", "Div"))
 def rms_normalization(node: ir.Node, facts: Facts) -> Outcome:
     """Div(x, sqrt(mean(x * x) + e)) = RMSNormalization(x, 1, epsilon=e), over the last axes, from opset 23 on.
 
@@ -141,7 +141,7 @@ def _fused(op_type: str, x: ir.Value, dims: tuple[int, ...], epsilon: float, fac
     return Replace(build)
 
 
-@rule("Mul", exact=False, benefit=7)
+@rule("Mul", exact=False, benefit=7, after=("LayerNormalization", "RMSNormalization"))
 def scale_of_normalization(node: ir.Node, facts: Facts) -> Outcome:
     """LayerNormalization(x, 1) * s = LayerNormalization(x, s), where s has the dims of the scale.
 
@@ -163,7 +163,7 @@ def scale_of_normalization(node: ir.Node, facts: Facts) -> Outcome:
     return None
 
 
-@rule("Add", exact=False, benefit=7)
+@rule("Add", exact=False, benefit=7, after=("LayerNormalization",))
 def bias_of_normalization(node: ir.Node, facts: Facts) -> Outcome:
     """LayerNormalization(x, s) + b = LayerNormalization(x, s, b), where b has the dims of the scale.
 
@@ -182,7 +182,7 @@ def bias_of_normalization(node: ir.Node, facts: Facts) -> Outcome:
     return None
 
 
-@rule("Reshape", exact=False, benefit=4)
+@rule("Reshape", exact=False, benefit=4, after=("InstanceNormalization",))
 def instance_normalization_of_reshape(node: ir.Node, facts: Facts) -> Outcome:
     """Reshape(InstanceNormalization(Reshape(x), s, b)) = InstanceNormalization(x, s, b), where batch and channels stay.
 
@@ -207,7 +207,7 @@ def instance_normalization_of_reshape(node: ir.Node, facts: Facts) -> Outcome:
     return _with(normalization, x, *normalization.inputs[1:])
 
 
-@rule("Reshape", exact=False, benefit=3, level=3, since=21)
+@rule("Reshape", exact=False, benefit=3, level=3, since=21, after=("InstanceNormalization",))
 def group_normalization(node: ir.Node, facts: Facts) -> Outcome:
     """Reshape(InstanceNormalization(Reshape(x), s, b)) = GroupNormalization(x, s', b'), where channels are grouped.
 

@@ -23,7 +23,7 @@ from foldproof_rules._weights import (
 )
 
 
-@rule("Conv", exact=False, benefit=5)
+@rule("Conv", exact=False, benefit=5, after=("Pad",))
 def pad_into_conv(node: ir.Node, facts: Facts) -> Outcome:
     """Conv(Pad(x, p), pads=q) = Conv(x, pads=p + q), where p pads spatial dims with zeros and crops nothing.
 
@@ -39,7 +39,7 @@ def pad_into_conv(node: ir.Node, facts: Facts) -> Outcome:
     return own if isinstance(own, Reason) else _padded(node, x, _sum(own, begins, ends))
 
 
-@rule("AveragePool", exact=False, benefit=5, since=7)
+@rule("AveragePool", exact=False, benefit=5, since=7, after=("Pad",))
 def pad_into_average_pool(node: ir.Node, facts: Facts) -> Outcome:
     """AveragePool(Pad(x, p)) = AveragePool(x, pads=p, count_include_pad=1), where p pads with zeros, as for `Conv`.
 
@@ -67,7 +67,7 @@ def pad_into_average_pool(node: ir.Node, facts: Facts) -> Outcome:
     return _no_elements(x, facts) or _padded(node, x, pads, count_include_pad=1)
 
 
-@rule("MaxPool", exact=False, benefit=5, since=7)
+@rule("MaxPool", exact=False, benefit=5, since=7, after=("Pad",))
 def pad_into_max_pool(node: ir.Node, facts: Facts) -> Outcome:
     """MaxPool(Pad(x, p, -infinity)) = MaxPool(x, pads=p), where p pads spatial dims only and crops nothing.
 

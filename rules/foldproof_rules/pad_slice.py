@@ -49,7 +49,7 @@ def pad_of_pad(node: ir.Node, facts: Facts) -> Outcome:
     return Replace(lambda op: op.Pad(source, op.constant(int64s(pads)), *node.inputs[2:], **others))
 
 
-@rule("Slice", exact=True, benefit=2, level=1)
+@rule("Slice", exact=True, benefit=2, level=1, after=("Pad",))
 def slice_of_pad(node: ir.Node, facts: Facts) -> Outcome:
     """Slice(Pad(x, p), ...) = x, where it takes away what was put on, and nothing else.
 

@@ -12,7 +12,7 @@ from foldproof.rewriting import Outcome, Reason, Replace, rule
 from foldproof_rules._operands import FLOATS, is_amplified, is_private, keeps_shape_of, maker_of, splat
 
 
-@rule("Mul", exact=False, since=7)
+@rule("Mul", exact=False, since=7, after=("Reciprocal", "Div"))
 def product_with_reciprocal(node: ir.Node, facts: Facts) -> Outcome:
     """Mul(y, Reciprocal(x)) = Mul(y, Div(1, x)) = Div(y, x), where x has the shape of y, or is its root mean square.
 
@@ -25,13 +25,13 @@ def product_with_reciprocal(node: ir.Node, facts: Facts) -> Outcome:
     """
     if facts.of(node.outputs[0]).dtype not in FLOATS:
         return None
-    if is_amplified(node.outputs[0], facts):
-        return Reason("its last bit may matter where it is quantized")
     outcome: Outcome = None
     for other, factor in (node.inputs, reversed(node.inputs)):
         divisor = _divisor(factor, facts)
         if divisor is None or factor is None:
             continue
+        if is_amplified(node.outputs[0], facts):
+            return Reason("its last bit may matter where it is quantized")
         shape = facts.shape(divisor)
         if not is_private(factor) or other is factor:
             outcome = Reason("the reciprocal is read elsewhere")
@@ -84,7 +84,7 @@ class _Scaled:
     factor: float
 
 
-@rule("MatMul", exact=False)
+@rule("MatMul", exact=False, after=("Mul", "Div"))
 def scales_of_matmul(node: ir.Node, facts: Facts) -> Outcome:
     """MatMul(x * a, y * b) = MatMul(x * (a * b), y), where a and b are numbers: the scales of an attention.
 

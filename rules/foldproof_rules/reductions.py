@@ -50,7 +50,7 @@ class _Reduction:
         )
 
 
-@rule("Squeeze", "Unsqueeze", "Reshape", "Flatten", exact=True)
+@rule("Squeeze", "Unsqueeze", "Reshape", "Flatten", exact=True, after=(*_REDUCTIONS, "ArgMax", "ArgMin"))
 def reshape_of_reduction(node: ir.Node, facts: Facts) -> Outcome:
     """Squeeze(ReduceX(x, axes, keepdims = 1), axes) = ReduceX(x, axes, keepdims = 0), and the other way with Unsqueeze.
 
@@ -78,7 +78,7 @@ def reshape_of_reduction(node: ir.Node, facts: Facts) -> Outcome:
     return Replace(lambda op: op.node(maker.op_type, *maker.inputs, **attributes))
 
 
-@rule("Flatten", "Squeeze", "Reshape", exact=False, since=5)
+@rule("Flatten", "Squeeze", "Reshape", exact=False, since=5, after=("GlobalAveragePool",))
 def mean_of_pool(node: ir.Node, facts: Facts) -> Outcome:
     """Flatten(GlobalAveragePool(x)) = ReduceMean(x, keepdims=0) over the spatial axes, for Squeeze and Reshape too.
 
@@ -171,7 +171,7 @@ def reduction_of_reduction(node: ir.Node, facts: Facts) -> Outcome:
     return _merged(node, facts, _ASSOCIATIVE, FLOATS)
 
 
-@rule("Mul", "Div", exact=False)
+@rule("Mul", "Div", exact=False, after=("ReduceSum",))
 def mean_of_sum(node: ir.Node, facts: Facts) -> Outcome:
     """ReduceSum(x, axes) / n = ReduceSum(x, axes) * (1 / n) = ReduceMean(x, axes), where n elements are summed.
 

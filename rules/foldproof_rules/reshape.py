@@ -76,7 +76,7 @@ def _by_element(node: ir.Node, facts: Facts, before: Sequence[DimLike]) -> list[
     return target
 
 
-@rule(*SHAPES_ONLY, exact=True, benefit=3, level=1, lowers=Cost.EXPRESSION)
+@rule(*SHAPES_ONLY, exact=True, benefit=3, level=1, lowers=Cost.EXPRESSION, after=SHAPES_ONLY)
 def one_reshape(node: ir.Node, facts: Facts) -> Outcome:
     """f(g(x)) = h(x), for f and g of Reshape, Flatten, Squeeze and Unsqueeze, where h is proven to give the same dims.
 

@@ -37,7 +37,7 @@ MAX_BETWEEN = 8
 """A Reshape is not moved through more operators at once."""
 
 
-@rule(*SHAPES_ONLY, exact=True, benefit=2)
+@rule(*SHAPES_ONLY, exact=True, benefit=2, after=("Transpose",))
 def transpose_between_reshapes(node: ir.Node, facts: Facts) -> Outcome:
     """Reshape(Transpose(Reshape(x, a), p), b) = Transpose(x, q), where a joins dims that b takes apart again.
 
@@ -111,7 +111,7 @@ def _groups(before: Sequence[DimLike], joined: Sequence[DimLike]) -> list[list[i
     return groups if at == len(before) else None
 
 
-@rule(*SHAPES_ONLY, exact=True)
+@rule(*SHAPES_ONLY, exact=True, after=UNARY)
 def reshape_of_unary(node: ir.Node, facts: Facts) -> Outcome:
     """Reshape(f(Reshape(x, a)), b) = f(Reshape(x, c)), where f computes each element by itself.
 
@@ -149,7 +149,7 @@ def reshape_of_unary(node: ir.Node, facts: Facts) -> Outcome:
     return Replace(build)
 
 
-@rule(*SHAPES_ONLY, exact=True, lowers=Cost.EXPRESSION)
+@rule(*SHAPES_ONLY, exact=True, lowers=Cost.EXPRESSION, after=("Pad",))
 def reshape_of_pad(node: ir.Node, facts: Facts) -> Outcome:
     """Unsqueeze(Pad(Reshape(x, a), p)) = Pad(Reshape(x, c), p'), where dims of 1 that are not padded come in or go.
 

@@ -32,7 +32,7 @@ MOVEMENT = frozenset({"Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten",
 _Build: TypeAlias = "Callable[[Builder], ir.Value]"
 
 
-@rule("Mul", "Div", exact=False, benefit=3, lowers=Cost.EXPRESSION)
+@rule("Mul", "Div", exact=False, benefit=3, lowers=Cost.EXPRESSION, after=(*MOVEMENT, "MatMul"))
 def factor_into_weights(node: ir.Node, facts: Facts) -> Outcome:
     """Mul(f(x, w), c) = f(x, w * c), where c is one constant, w are constant weights, and f is linear in w.
 
@@ -57,7 +57,7 @@ def factor_into_weights(node: ir.Node, facts: Facts) -> Outcome:
     return outcome
 
 
-@rule("Conv", "MatMul", "Gemm", exact=False, benefit=3, lowers=Cost.EXPRESSION)
+@rule("Conv", "MatMul", "Gemm", exact=False, benefit=3, lowers=Cost.EXPRESSION, after=MOVEMENT)
 def weights_of_factor(node: ir.Node, facts: Facts) -> Outcome:
     """Conv(f(x * c), w, b) = Conv(f(x), w * c, b), where c is one constant and f is data movement.
 

@@ -87,7 +87,7 @@ def only_cut(node: ir.Node, facts: Facts) -> Cut | None:
     return cuts[0] if cuts is not None and len(cuts) == 1 and cuts[0].step == 1 else None
 
 
-@rule("Slice", exact=True, benefit=3, level=1)
+@rule("Slice", exact=True, benefit=3, level=1, after=("Slice",))
 def slice_of_slice(node: ir.Node, facts: Facts) -> Outcome:
     """Slice(Slice(x, a), b) = Slice(x, c), for constant bounds, where the inner one is read by nothing else.
 
@@ -202,7 +202,7 @@ def squeeze_of_slice(node: ir.Node, facts: Facts) -> Outcome:
     return Replace(lambda op: op.Gather(source, op.constant(int64s([cut.start])[0]), axis=cut.axis))
 
 
-@rule("Slice", exact=True, level=1, lowers=Cost.EXPRESSION)
+@rule("Slice", exact=True, level=1, lowers=Cost.EXPRESSION, after=("Concat",))
 def slice_of_concat(node: ir.Node, facts: Facts) -> Outcome:
     """Slice(Concat(a, b, ...), [s], [e]) = Slice(a, [s'], [e']), where all that it takes is of one input.
 
@@ -234,7 +234,7 @@ def slice_of_concat(node: ir.Node, facts: Facts) -> Outcome:
     return Reason("what it takes is not proven to be of one input")
 
 
-@rule("Slice", exact=True, level=1, lowers=Cost.EXPRESSION, since=15)
+@rule("Slice", exact=True, level=1, lowers=Cost.EXPRESSION, since=15, after=("Shape",))
 def slice_of_shape(node: ir.Node, facts: Facts) -> Outcome:
     """Slice(Shape(x), [s], [e]) = Shape(x, start=s, end=e), from opset 15 on.
 

@@ -13,7 +13,7 @@ RUNTIME_TYPES = frozenset({ir.DataType.FLOAT, ir.DataType.DOUBLE})
 """The types of which onnxruntime 1.32 runs both operators at every opset."""
 
 
-@rule("Div", exact=False, benefit=4)
+@rule("Div", exact=False, benefit=4, after=("Exp",))
 def softmax(node: ir.Node, facts: Facts) -> Outcome:
     """Div(Exp(x), ReduceSum(Exp(x), axis)) = Softmax(x, axis).
 

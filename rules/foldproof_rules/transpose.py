@@ -41,7 +41,7 @@ def identity_transpose(node: ir.Node, facts: Facts) -> Outcome:
     return Forward(source) if perm == tuple(range(len(perm))) else Reason("its permutation is {}", list(perm))
 
 
-@rule("Transpose", exact=True, benefit=3, level=1, lowers=Cost.EXPRESSION)
+@rule("Transpose", exact=True, benefit=3, level=1, lowers=Cost.EXPRESSION, after=("Transpose",))
 def transpose_of_transpose(node: ir.Node, facts: Facts) -> Outcome:
     """Transpose(Transpose(x, p), q) = Transpose(x, r), r[i] = p[q[i]]; x itself where r is the identity.
 
@@ -109,7 +109,7 @@ def gemm_of_transpose(node: ir.Node, facts: Facts) -> Outcome:
     return Reason("no Transpose of two dims makes a or b for it alone")
 
 
-@rule("MatMul", exact=False, benefit=2, since=11)
+@rule("MatMul", exact=False, benefit=2, since=11, after=("Transpose",))
 def matmul_of_transpose(node: ir.Node, facts: Facts) -> Outcome:
     """MatMul(Transpose(a), b) = Gemm(a, b, transA=1), and so for b, where both are matrices.
 
@@ -142,7 +142,7 @@ REDUCTIONS = (
 """Reductions. Rounding depends on the order of the elements, and in onnxruntime 1.32 so does a maximum with NaN."""
 
 
-@rule(*REDUCTIONS, exact=False, lowers=Cost.EXPRESSION)
+@rule(*REDUCTIONS, exact=False, lowers=Cost.EXPRESSION, after=("Transpose",))
 def reduction_of_transpose(node: ir.Node, facts: Facts) -> Outcome:
     """ReduceSum(Transpose(x, p), axes) = ReduceSum(x, p[axes]), where the dims that are left are in order.
 

@@ -10,6 +10,7 @@ from foldproof import __version__
 from foldproof.cli.bisect import bisect
 from foldproof.cli.check import check
 from foldproof.cli.check_rule import check_rule
+from foldproof.cli.explain import explain
 from foldproof.cli.optimize import optimize
 from foldproof.cli.rules import rules
 from foldproof.cli.shared import EXIT_STATUS, printable, unwrapped
@@ -48,6 +49,7 @@ def main() -> None:
       foldproof optimize model.onnx -o small.onnx
       foldproof optimize model.onnx --set-dim batch=1  more becomes static
       foldproof verify model.onnx other.onnx           compares any two models
+      foldproof explain model.onnx                     why nodes stay, and what would fold them
       foldproof rules                                  lists the rewrites
       foldproof check-rule my_pack.rules               tries rules at many small models
 
@@ -57,5 +59,5 @@ def main() -> None:
     """
 
 
-for command in (optimize, verify, check, bisect, check_rule, rules):
+for command in (optimize, verify, explain, check, bisect, check_rule, rules):
     main.add_command(command)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,20 +23,30 @@ from foldproof.cli.shared import (
     which_rules,
     write_json,
 )
-from foldproof.errors import UnverifiedError, VerificationError
+from foldproof.errors import UnverifiedError, UsageError, VerificationError
 
 if TYPE_CHECKING:
     from foldproof.reporting.report import Report
+
+STREAM = Path("-")
+"""What stands for the standard input, and the standard output."""
 
 
 @click.command(cls=Command, epilog=EXIT_STATUS)
 @click.argument("model", metavar="IN.onnx", type=EXISTING)
 @click.option(
-    "-o", "--output", metavar="OUT.onnx", type=EXISTING, help="Where to write. [default: IN.opt.onnx beside it]"
-)
+    "-o", "--output", metavar="OUT.onnx", type=EXISTING,
+    help="Where to write; `-` is the standard output. [default: IN.opt.onnx beside it]",
+)  # fmt: skip
+@click.option("--in-place", is_flag=True, help="Write over the input, once the result is verified.")
 @click.option("--force", is_flag=True, help="Overwrite a file that is not an earlier output. Never the input.")
 @click.option("--no-verify", is_flag=True, help="Don't run the two models against each other.")
 @click.option("--allow-unverified", is_flag=True, help="Write the result also where nothing here can run the model.")
+@click.option(
+    "--external-data", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True,
+    help="Where weights lie: outside the model where they did, all in a file beside it, or in it.",
+)  # fmt: skip
+@click.option("--link-weights", is_flag=True, help="Refer to external weights where they are, instead of copying them.")
 @click.option(
     "--set-dim", metavar="NAME=N", multiple=True, callback=dims,
     help="Bind a symbolic dim of the inputs, or an unnamed one as INPUT:AXIS=N. Repeatable.",
@@ -68,6 +79,13 @@ if TYPE_CHECKING:
 @click.option(
     "--certificate", metavar="FILE", type=EXISTING, help="Write a certificate, for `foldproof check`, as JSON."
 )
+@click.option(
+    "--provenance",
+    is_flag=True,
+    help="Write into the metadata of the result what each node was made of, for `foldproof explain`.",
+)
+@click.option("--report", metavar="FILE.html", type=EXISTING, help="Write a page that shows all of the run.")
+@click.option("--measure", is_flag=True, help="Measure how long both models take to load and to run in onnxruntime.")
 @json_option("the report")
 @quiet_option
 @click.option("-v", "--verbose", is_flag=True, help="Print all operators, all nodes and each rewrite.")
@@ -75,7 +93,9 @@ def optimize(
     model: Path, output: Path | None, force: bool, no_verify: bool, rules: Sequence[str], json_file: Path | None,
     quiet: bool, verbose: bool, **options: Any,
 ) -> None:  # fmt: skip
-    r"""Optimizes the model IN.onnx, verifies the result and writes it.
+    r"""Optimizes the model IN.onnx, verifies the result and writes it. `-` is the standard input.
+
+    The end of a name says in which form a file is: binary, or one of onnx's text forms (.textproto, .json, .onnxtxt).
 
     \b
     Examples:
@@ -83,6 +103,7 @@ def optimize(
       foldproof optimize model.onnx -o small.onnx --json report.json
       foldproof optimize model.onnx --set-dim batch=1 --set-dim x:1=224
       foldproof optimize model.onnx --skip-rules static_shape --keep-node /Resize_3
+      export | foldproof optimize - > small.onnx
     """
     from foldproof.options import Options
     from foldproof.pipeline import Optimizer
@@ -90,11 +111,20 @@ def optimize(
 
     progress = ProgressLine(quiet=quiet)
     optimizer = Optimizer(Options(verify=not no_verify, rules=only_rules(rules), **options), progress=progress)
-    destination = output or model.parent / f"{model.name.removesuffix('.onnx')}.opt.onnx"
-    check_json(json_file, [model, destination], force)
+    if output is not None and options["in_place"]:
+        raise UsageError("--in-place and -o name two outputs", hint="Leave out one of them")
+    destination = model if options["in_place"] else output or beside(model)
+    if STREAM == destination == json_file:
+        raise UsageError("the model and the report can't both go to the standard output", hint="Name a file for one")
+    others = [path for path in (options["certificate"], options["report"]) if path is not None]
+    check_json(json_file, [model, destination, *others], force)
     try:
         with progress:
-            report = optimizer.run_file(model, destination, force=force)
+            report = optimizer.run_file(
+                sys.stdin.buffer if model == STREAM else model,
+                sys.stdout.buffer if destination == STREAM else destination,
+                force=force,
+            )
     except (UnverifiedError, VerificationError) as error:
         if error.report is not None:
             write_json(cast("Report", error.report).to_dict(), json_file)
@@ -103,6 +133,17 @@ def optimize(
     if not quiet and json_file != Path("-"):
         from foldproof.reporting import terminal
 
-        terminal.show(report, verbose=verbose)
+        with contextlib.redirect_stdout(sys.stderr if destination == STREAM else sys.stdout):
+            terminal.show(report, verbose=verbose)
     if report.verdict == "unverified":
         sys.exit(4)
+
+
+def beside(model: Path) -> Path:
+    """Where the result is written unless the person says where: beside the model, in its form."""
+    from foldproof.model_file.formats import is_binary
+
+    if model == STREAM:
+        return STREAM
+    suffix = ".onnx" if is_binary(model) else model.suffix
+    return model.with_name(f"{model.name.removesuffix(suffix)}.opt{suffix}")

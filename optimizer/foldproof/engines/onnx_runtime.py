@@ -78,7 +78,8 @@ class OnnxRuntime:
 
     def _load(self, seconds: float | None) -> None:
         if isinstance(self._model, pathlib.Path):
-            content: bytes | str = str(self._model.resolve())
+            # Links stay: onnxruntime looks for the data beside a link too, as a cache of downloads has it.
+            content: bytes | str = str(self._model.absolute())
         else:
             try:
                 content = self._model.SerializeToString()

@@ -9,6 +9,7 @@ Requests and answers are tuples, pickled, with the content of arrays beside the 
 | --- | --- |
 | `("load", released, key, content, settings)` | `("loaded", name, outputs)` |
 | `("run", released, key, feeds, seconds, shapes_of)` | `("values", values, shapes)` |
+| `("measure", released, contents, settings, feeds, seconds)` | `("measured", times)` |
 
 `released` are the keys of models that nobody needs any more. Instead of an answer there is `("failed", words)`, or
 `("stopped", words)` where the run was stopped at its time limit. When the parent goes away, so does the child.
@@ -27,7 +28,8 @@ import signal
 import struct
 import sys
 import threading
-from collections.abc import Collection, Mapping
+import time
+from collections.abc import Collection, Mapping, Sequence
 from typing import IO, Any, TypedDict
 
 
@@ -101,6 +103,8 @@ _NARROW = {
     25: ("uint2", 4),
     26: ("int2", 4),
 }
+# How often a model is loaded and run to measure it, and how often at least where the time limit is over.
+_LOADS, _RUNS, _LEAST_RUNS = 5, 200, 3
 # Types that it can't take at all, and those that it can't give either.
 _NOT_TAKEN = ("int4)", "int2)")
 _NOT_HANDED_OVER = ("float4e2m1)", "float8e8m0)", "complex64)", "complex128)")
@@ -209,6 +213,24 @@ class Session:
             if stop is not None:
                 stop.cancel()
 
+    def seconds_of_a_run(self, feeds: Mapping[str, Any]) -> float:
+        """Run the model, and tell how long that takes.
+
+        Raises:
+            Failed: The model fails at this feed.
+        """
+        import numpy as np
+
+        arrays = all(isinstance(each, np.ndarray) and each.dtype != object for each in feeds.values())
+        given = {name: self._to_runtime(value) if arrays else value for name, value in feeds.items()}
+        run = self._session.run_with_ort_values if arrays else self._session.run
+        start = time.perf_counter()
+        try:
+            run(None, given)
+        except Exception as error:
+            raise Failed(str(error)) from error
+        return time.perf_counter() - start
+
     def _to_runtime(self, value: Any) -> Any:
         import numpy as np
 
@@ -285,6 +307,8 @@ def _answer(request: Any, sessions: dict[int, Session]) -> tuple[Any, ...]:
     for each in released:
         sessions.pop(each, None)
     try:
+        if kind == "measure":
+            return "measured", _measured(key, *arguments)
         if kind == "load":
             session = sessions[key] = Session(*arguments)
             return "loaded", session.name, session.outputs
@@ -293,6 +317,36 @@ def _answer(request: Any, sessions: dict[int, Session]) -> tuple[Any, ...]:
         return "stopped", str(error)
     except (Failed, MemoryError) as error:
         return "failed", str(error) or type(error).__name__
+
+
+def _measured(
+    contents: Sequence[bytearray | str], settings: Settings, feeds: Mapping[str, Any], seconds: float
+) -> list[tuple[list[float], list[float]]]:
+    """How long each load and each run of some models took, in seconds, all of them in turns.
+
+    Raises:
+        Failed: One of them can't be loaded or run.
+    """
+    times: list[tuple[list[float], list[float]]] = [([], []) for _ in contents]
+    sessions: list[Session] = []
+    end = time.perf_counter() + seconds
+    for number in range(_LOADS):
+        if number > 0 and time.perf_counter() > end:
+            break
+        sessions.clear()
+        for content, (loads, _runs) in zip(contents, times, strict=True):
+            start = time.perf_counter()
+            sessions.append(Session(content, settings))
+            loads.append(time.perf_counter() - start)
+    for session in sessions:  # the first run takes memory that the later ones have
+        session.seconds_of_a_run(feeds)
+    end = time.perf_counter() + seconds
+    for number in range(_RUNS):
+        if number >= _LEAST_RUNS and time.perf_counter() > end:
+            break
+        for session, (_loads, runs) in zip(sessions, times, strict=True):
+            runs.append(session.seconds_of_a_run(feeds))
+    return times
 
 
 def _limit_memory(limit: int | None) -> None:

@@ -154,6 +154,30 @@ class Worker:
             values, shapes = self._ask(("run", self._taken(), key, feeds, seconds, shapes_of), seconds)
             return values, shapes
 
+    def measure(
+        self, contents: list[bytes | str], settings: worker.Settings, feeds: dict[str, Any], seconds: float
+    ) -> list[tuple[list[float], list[float]]]:
+        """Load and run models in turns, and see how long that takes.
+
+        Args:
+            contents: The models: their bytes, or the paths of their files.
+            settings: How to load them.
+            feeds: The inputs.
+            seconds: After this time there is no further run.
+
+        Returns:
+            For each model how long each load took, and each run, in seconds.
+
+        Raises:
+            EngineError: One of them can't be loaded, or fails at these inputs.
+            TimedOut: It takes 30 times as long: one of them hangs.
+            Died: One of them takes the process with it.
+        """
+        with self._lock:
+            given = [pickle.PickleBuffer(each) if isinstance(each, bytes) else each for each in contents]
+            (times,) = self._ask(("measure", self._taken(), given, settings, feeds, seconds), 30 * seconds)
+            return list(times)
+
     def _taken(self) -> list[int]:
         taken, self._released = self._released, []
         return taken

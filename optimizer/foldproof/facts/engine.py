@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import onnx_ir as ir
 
-from foldproof.errors import RuleError
+from foldproof.errors import ModelError, RuleError
 from foldproof.facts import schema_inference
 from foldproof.facts import transfer as _transfer  # noqa: F401  registers the transfer functions
 from foldproof.facts.determinism import is_deterministic
-from foldproof.facts.dim import Dim, DimLike
+from foldproof.facts.dim import Dim, DimLike, Symbol
 from foldproof.facts.equivalents import Equivalents, Order
-from foldproof.facts.fact import UNKNOWN, Basis, Fact, Kind, constant_fact, is_more, meet
+from foldproof.facts.fact import UNKNOWN, Basis, Fact, Kind, constant_fact, is_more, meet, tensor_fact
 from foldproof.facts.fills import filled
 from foldproof.facts.registry import NodeView, body_inputs_of, transfer_of
+from foldproof.facts.schema_form import malformation
 from foldproof.graphs import bodies_of, node_label, operator_name
 
 _BASES = [Basis(mask) for mask in range(sum(basis.value for basis in Basis) + 1)]
@@ -115,6 +117,13 @@ class Facts:
             name = _declared_symbol(value, axis) or f"{value.name}:{axis}"
             self._fresh[key] = Dim.symbol(name, next(self._scopes))
         return self._fresh[key]
+
+    def birthplace(self, symbol: Symbol) -> tuple[ir.Value, int] | None:
+        """The value and the axis at which a symbol came up of which nothing is known, as `fresh` gave it.
+
+        None for a symbol of the contract, and for one that other facts gave.
+        """
+        return next((place for place, dim in self._fresh.items() if symbol in dim.symbols), None)
 
     @property
     def depth(self) -> int:
@@ -296,8 +305,11 @@ class Facts:
     def _of_source(self, value: ir.Value) -> Fact:
         """The fact of a value that no node makes: an initializer or an input of a graph."""
         graph = value.graph
-        if value.const_value is not None and value.is_initializer() and not self.is_overridable(value):
-            return constant_fact(value.const_value)
+        tensor = value.const_value
+        if tensor is not None and value.is_initializer() and not self.is_overridable(value):
+            if isinstance(tensor, ir.ExternalTensor) and not os.path.exists(tensor.path):  # noqa: PTH110  much faster
+                return tensor_fact(tensor.dtype, [int(dim) for dim in tensor.shape])
+            return constant_fact(tensor)
         if graph is self._model.graph and value.is_graph_input():
             return self._contract(value)
         owner = None if graph is None else self._owners.get(graph)
@@ -348,6 +360,8 @@ class Facts:
         # An attribute that refers to the enclosing function's, at no known call, may have any value.
         if view.has_unknown_attribute():
             return []
+        if malformation(node, view.version) is not None:
+            return []
         transfer = transfer_of(node)
         result = None if transfer is None else transfer(view)
         if result is not None:
@@ -373,7 +387,11 @@ class Facts:
         """Keeps a fault of one transfer function from spoiling the rest; `problems` tells of it."""
         try:
             return compute()
+        except ModelError:
+            raise
         except Exception as error:  # noqa: BLE001  any fault at all, told below with the node
+            if schema_inference.contradicts(NodeView(node, self)):
+                return []
             self.problems.append(
                 RuleError(
                     f"inference failed with {type(error).__name__}: {error}",
@@ -446,7 +464,8 @@ class _Assumption(_Inner):
         attribute = node.attributes.get(name)
         if attribute is None or not attribute.is_ref():
             return attribute
-        return self._attributes.get(str(attribute.ref_attr_name))
+        given = self._attributes.get(str(attribute.ref_attr_name))
+        return attribute if given is not None and given.type is not attribute.type else given
 
     def _holds(self, value: ir.Value) -> bool:
         return value.graph in self._graphs

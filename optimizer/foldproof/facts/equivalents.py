@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Callable, Hashable, Iterator
 from typing import TYPE_CHECKING, TypeAlias
@@ -78,6 +79,9 @@ numbered again.
 
 MAX_CONTENT = 64
 """Constants of at most this many bytes are compared by content where computations are compared."""
+
+SAMPLED = 192
+"""Tensors of more elements are compared by so many of them first, and as a whole only where these are the same."""
 
 
 class Equivalents:
@@ -183,41 +187,75 @@ class _Group:
 
     def __init__(self) -> None:
         self._unread: ir.Value | None = None
-        self._by_digest: dict[bytes, ir.Value] = {}
+        self._by_sample: dict[bytes, list[ir.Value]] = {}
+        self._contents: dict[ir.Value, _Content] = {}
 
     def first_equal(self, value: ir.Value) -> ir.Value | None:
         """The one that was added with the same bits and is still there."""
-        if self._unread is None and not self._by_digest:
+        if self._unread is None and not self._by_sample:
             return None
         if self._unread is value:
             return None
         if self._unread is not None:
             self._enter(self._unread)
             self._unread = None
-        digest = _digest(value)
-        other = None if digest is None else self._by_digest.get(digest)
-        return other if other is not None and other is not value and other.is_initializer() else None
+        content = self._content(value)
+        if content.sample is None:
+            return None
+        for other in self._by_sample.get(content.sample, ()):
+            if other is not value and other.is_initializer() and content.is_same(self._content(other)):
+                return other
+        return None
 
     def add(self, value: ir.Value) -> None:
         """Adds one that equals none of the others."""
-        if self._unread is None and not self._by_digest:
+        if self._unread is None and not self._by_sample:
             self._unread = value
         elif self._unread is not value:
             self._enter(value)
 
     def _enter(self, value: ir.Value) -> None:
-        digest = _digest(value)
-        if digest is not None:
-            self._by_digest[digest] = value
+        sample = self._content(value).sample
+        if sample is not None:
+            alike = self._by_sample.setdefault(sample, [])
+            if value not in alike:
+                alike.append(value)
+
+    def _content(self, value: ir.Value) -> _Content:
+        content = self._contents.get(value)
+        if content is None or content.tensor is not value.const_value:
+            assert value.const_value is not None
+            content = self._contents[value] = _Content(value.const_value)
+        return content
 
 
-def _digest(value: ir.Value) -> bytes | None:
-    """What tells the bits of an initializer: -0.0 is not 0.0, and NaNs have their payload; None if it can't be read."""
-    try:
-        with let_go(value.const_value):
-            return None if value.const_value is None else hashlib.blake2b(value.const_value.tobytes()).digest()
-    except (OSError, ValueError):  # its external data file is missing, or may not be read
-        return None
+class _Content:
+    """What tells the bits of a tensor: -0.0 is not 0.0, and NaNs have their payload.
+
+    Attributes:
+        tensor: The tensor.
+        sample: The first, the middle and the last elements; None where they can't be read.
+    """
+
+    def __init__(self, tensor: ir.TensorProtocol) -> None:
+        self.tensor = tensor
+        self.sample: bytes | None = None
+        self._digest: bytes | None = None
+        with contextlib.suppress(OSError, ValueError), let_go(tensor):  # its data file is missing, or may not be read
+            array = tensor.numpy().reshape(-1)
+            middle = array.size // 2
+            parts = [array] if array.size <= SAMPLED else [array[:64], array[middle : middle + 64], array[-64:]]
+            self.sample = b"".join(part.tobytes() for part in parts)
+
+    def is_same(self, other: _Content) -> bool:
+        """Whether one of the same type, dims and sample has the same bits."""
+        return self.tensor.size <= SAMPLED or self._read() == other._read()
+
+    def _read(self) -> bytes:
+        if self._digest is None:
+            with let_go(self.tensor):
+                self._digest = hashlib.blake2b(self.tensor.tobytes()).digest()
+        return self._digest
 
 
 def _attribute_content(attribute: ir.Attr) -> Hashable:

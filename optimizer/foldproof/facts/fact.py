@@ -29,6 +29,10 @@ MAX_FLOATS = 64
 """The same for floats, which take part in shape arithmetic one by one."""
 
 
+MAX_SPLAT = 1 << 16
+"""Tensors of more elements are weights, which are not read to see whether all their elements are one number."""
+
+
 class Basis(enum.Flag):
     """What a fact rests on."""
 
@@ -128,6 +132,27 @@ class Fact:
             return self.known_fill
         elements = self.elements
         return elements[0] if elements and all(element == elements[0] for element in elements) else None
+
+    @functools.cached_property
+    def splat(self) -> np.generic | None:
+        """The one number that each element of a stored tensor is, bit for bit but for NaN, which is none.
+
+        None for a tensor of more than `MAX_SPLAT` elements, which is not read.
+        """
+        tensor = self.constant
+        if tensor is None or tensor.size > MAX_SPLAT or not tensor.size or tensor.dtype in _NO_EXACT_VALUES:
+            return None
+        try:
+            numbers = tensor.numpy().reshape(-1)
+        except (OSError, ValueError):  # its external data file is missing, or may not be read
+            return None
+        first: np.generic = numbers[0]
+        if numbers.size == 1:
+            return first if first == first else None
+        is_alike = bool((numbers == first).all()) and (
+            bool(first != 0) or numbers.dtype.kind in "iub" or bool((np.signbit(numbers) == np.signbit(first)).all())
+        )
+        return first if is_alike else None
 
     @functools.cached_property
     def range(self) -> tuple[int | None, int | None]:

@@ -81,6 +81,29 @@ def infer(view: NodeView) -> Sequence[Fact | None] | None:
     schema = schema_of(view.node.domain, view.op_type, view.version)
     if schema is None:
         return None
+    try:
+        return _infer(view, schema)
+    except _CONTRADICTIONS:
+        return []  # the inputs contradict the operator: the runtime will say so
+
+
+def contradicts(view: NodeView) -> bool:
+    """Whether the schema's inference finds that a node's inputs contradict its operator, so that it can never run."""
+    schema = schema_of(view.node.domain, view.op_type, view.version)
+    try:
+        if schema is not None and view.op_type not in _ENDLESS:
+            _infer(view, schema)
+    except _CONTRADICTIONS:
+        return True
+    return False
+
+
+_CONTRADICTIONS = (shape_inference.InferenceError, onnx.checker.ValidationError, RuntimeError, ValueError)
+_ENDLESS = frozenset({"Einsum"})
+"""Operators whose inference never comes back from some attributes that are not valid."""
+
+
+def _infer(view: NodeView, schema: onnx.defs.OpSchema) -> Sequence[Fact | None]:
     if any(True for _ in bodies_of(view.node)) or not schema.has_type_and_shape_inference_function:
         return []
     names = _Names()
@@ -97,12 +120,9 @@ def infer(view: NodeView) -> Sequence[Fact | None] | None:
         tensor = _data_of(fact, name)
         if tensor is not None:
             data[name] = tensor
-    try:
-        inferred = shape_inference.infer_node_outputs(
-            schema, proto, types, data, opset_imports=[onnx.helper.make_opsetid(view.node.domain, view.version)]
-        )
-    except (shape_inference.InferenceError, onnx.checker.ValidationError, RuntimeError, ValueError):
-        return []  # the inputs contradict the operator: the runtime will say so
+    inferred = shape_inference.infer_node_outputs(
+        schema, proto, types, data, opset_imports=[onnx.helper.make_opsetid(view.node.domain, view.version)]
+    )
     return [
         names.fact_of(inferred[name], view, index) if name in inferred else None
         for index, name in enumerate(proto.output)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import os
 from collections.abc import Callable, Iterator, MutableMapping
 
 import onnx
@@ -29,22 +28,22 @@ _COPYABLE = (
 )
 
 
-def adopt(model: ir.Model, proto: onnx.ModelProto, base_dir: str | os.PathLike[str]) -> None:
+def adopt(
+    model: ir.Model, proto: onnx.ModelProto, placed: Callable[[ir.ExternalTensor], ir.ExternalTensor]
+) -> None:
     """Finishes a model that was just deserialized.
 
     Args:
         model: What onnx_ir made of `proto`. It is changed.
         proto: The original, not changed.
-        base_dir: The folder that external data is relative to.
+        placed: Gives an external tensor the folder that its data lies in.
     """
 
     def adopted(tensor: ir.TensorProtocol) -> ir.TensorProtocol:
         if isinstance(tensor, ir.serde.TensorProtoTensor):
             origin = tensor.raw
             return SparseTensor(origin.sparse) if isinstance(origin, SparseStandIn) else ProtoTensor(origin)
-        if isinstance(tensor, ir.ExternalTensor):
-            tensor.base_dir = base_dir
-        return tensor
+        return placed(tensor) if isinstance(tensor, ir.ExternalTensor) else tensor
 
     _replace_tensors(model, adopted)
     _set_opsets(model.graph, effective_imports(proto.opset_import, proto.ir_version))

@@ -1,47 +1,40 @@
-"""The file beside a model that holds the elements of its external tensors."""
+"""The files beside a model that hold the elements of its external tensors."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
 import onnx_ir as ir
 
+from foldproof.data_layout import DataLayout, linked_location
 from foldproof.errors import ModelError
+from foldproof.large_tensors import let_go
 from foldproof.model_file.tensors import ProtoTensor, SparseTensor
 
 INLINE_BELOW = 1024
 """New tensors of fewer bytes than this stay in the model, as constants of shapes do."""
 
-_PAGE = 4096
+_PAGE = 1 << 16
+"""The granularity in which memory is mapped: that of Windows, which is a multiple of all others in use."""
 _PAGED_FROM = 1 << 20
 """Tensors of at least this many bytes start on a page, so that a runtime can map them into memory."""
 
 
 class DataFile:
-    """Collects tensors while a model is serialized; writes them afterwards, one by one.
+    """One data file: collects tensors while a model is serialized, and writes them afterwards, one by one.
 
     Args:
         name: The file's name: it lies in the folder of the model.
-        takes_all: Take each tensor that is not small, also those that lay in the original model itself.
     """
 
-    def __init__(self, name: str, takes_all: bool = False) -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
-        self._takes_all = takes_all
         self._size = 0
         self._places: dict[Hashable, Mapping[str, str]] = {}
         self._tensors: list[tuple[int, ir.TensorProtocol]] = []
-
-    def takes(self, tensor: ir.TensorProtocol, is_new: bool) -> bool:
-        """Whether this tensor goes to the file: one that was external stays so."""
-        if isinstance(tensor, ir.ExternalTensor):
-            return True
-        if tensor.dtype == ir.DataType.STRING or isinstance(tensor, SparseTensor):
-            return False
-        return (is_new or self._takes_all) and tensor.nbytes >= INLINE_BELOW
 
     def place(self, tensor: ir.TensorProtocol) -> Mapping[str, str]:
         """Reserves the place of a tensor. Tensors that share their elements share the place."""
@@ -55,13 +48,8 @@ class DataFile:
             self._size += size
         return self._places[key]
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether no tensor was taken."""
-        return not self._tensors
-
     def write(self, file: BinaryIO) -> None:
-        """Writes all tensors. Those of other files are streamed.
+        """Writes all tensors. Those of other files are copied in the kernel, where the system can do that.
 
         Raises:
             ModelError: A data file of the input is missing, too short or out of bounds.
@@ -78,6 +66,83 @@ class DataFile:
             if file.tell() != offset + _size(tensor):
                 raise ModelError(f"the data of {tensor.name!r} is not as long as its dims say", hint="Export it again")
         file.truncate(self._size)
+
+
+class DataFiles:
+    """Decides for each tensor of a model where its elements go, and holds the data files that come of it.
+
+    Args:
+        layout: What the person wants.
+        destination: Where the model will lie.
+        name: Gives the name of the first data file, the second and so on.
+        takes_all: Take each tensor that is not small, also those that lay in the original model itself.
+    """
+
+    def __init__(
+        self, layout: DataLayout, destination: Path, name: Callable[[int], str], *, takes_all: bool = False
+    ) -> None:
+        self._layout = layout
+        self._destination = destination
+        self._name = name
+        self._takes_all = takes_all or layout.external == "always"
+        self._files: dict[int, DataFile] = {}
+        self._numbers: dict[str, int] = {}
+
+    def __iter__(self) -> Iterator[DataFile]:
+        """The files that have something in them, in the order of their numbers."""
+        return iter(file for _, file in sorted(self._files.items()))
+
+    def keeps(self, tensor: ir.TensorProtocol) -> bool:
+        """Whether a tensor that the original has stays where it is, and what is said of it stays true."""
+        if not isinstance(tensor, ir.ExternalTensor):
+            return not self.takes(tensor, is_new=False)
+        return self._layout.link and self._linked(tensor) == str(tensor.location)
+
+    def takes(self, tensor: ir.TensorProtocol, is_new: bool) -> bool:
+        """Whether `place` says where a tensor lies outside: one that was external stays so, unless all go inside.
+
+        Args:
+            tensor: The tensor.
+            is_new: Whether the original has it nowhere.
+        """
+        if isinstance(tensor, ir.ExternalTensor):
+            return self._layout.external != "never" and not self.keeps(tensor)
+        if self._layout.external == "never" or tensor.dtype == ir.DataType.STRING or isinstance(tensor, SparseTensor):
+            return False
+        return (is_new or self._takes_all) and tensor.nbytes >= INLINE_BELOW
+
+    def place(self, tensor: ir.TensorProtocol) -> Mapping[str, str]:
+        """The `external_data` entries of a tensor that is taken.
+
+        Raises:
+            UsageError: It can't be linked from the destination.
+        """
+        if self._layout.link and isinstance(tensor, ir.ExternalTensor):
+            entries = {"location": self._linked(tensor), "offset": str(tensor.offset or 0)}
+            return {**entries, "length": str(_size(tensor))}
+        number = 0
+        if self._layout.external == "auto" and isinstance(tensor, ir.ExternalTensor):
+            number = self._numbers.setdefault(os.path.realpath(tensor.path), len(self._numbers))
+        if number not in self._files:
+            self._files[number] = DataFile(self._name(number))
+        return self._files[number].place(tensor)
+
+    def _linked(self, tensor: ir.ExternalTensor) -> str:
+        return linked_location(Path(tensor.path), self._destination)
+
+
+def elements_of(tensor: ir.ExternalTensor) -> bytes:
+    """The bytes of a tensor of a data file, little endian and packed as in the file.
+
+    Raises:
+        ModelError: The file is missing or too short.
+    """
+    _check_readable(tensor)
+    try:
+        with let_go(tensor):
+            return tensor.tobytes() if tensor.size else b""
+    except ValueError as error:
+        raise ModelError(f"the data of {tensor.name!r} can't be read: {error}") from error
 
 
 def _copy(tensor: ir.TensorProtocol, file: BinaryIO) -> None:

@@ -9,6 +9,7 @@ import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from foldproof.errors import ModelError
+from foldproof.model_file.formats import BINARY, format_of, from_text
 
 _SIGNATURES = (
     (b"version https://git-lfs", "It is a Git LFS pointer: fetch the model itself with `git lfs pull`"),
@@ -18,18 +19,31 @@ _SIGNATURES = (
     ),
     (b"\x1f\x8b", "It is compressed: unpack it first"),
     (b"\x89HDF", "It is an HDF5 file, perhaps of Keras: export the model to ONNX"),
-    (b"{", "It looks like JSON: only the binary form of ONNX is read"),
+    (b"{", "It looks like JSON: if it is a model in that form, name it .json"),
     (b"<", "It looks like text, perhaps a web page that was downloaded in place of the model"),
 )
 
 
 def parse(path: Path) -> onnx.ModelProto:
-    """Reads and parses the file at `path`. External data is not read.
+    """Reads and parses the file at `path`, in the form that its name says. External data is not read.
 
     Raises:
-        ModelError: There is no readable file, or it is not a whole ONNX model in binary form.
+        ModelError: There is no readable file, or it is not a whole ONNX model in this form.
     """
-    data = _contents(path)
+    data, form = _contents(path), format_of(path)
+    return parse_bytes(data, str(path)) if form == BINARY or not data else from_text(data, form, str(path))
+
+
+def parse_bytes(data: bytes, path: str) -> onnx.ModelProto:
+    """Parses a model in binary form.
+
+    Args:
+        data: All of it.
+        path: What to call it in an error.
+
+    Raises:
+        ModelError: It is not a whole ONNX model.
+    """
     if not data:
         raise ModelError(f"{path} is empty", hint="Download or export the model again")
     try:

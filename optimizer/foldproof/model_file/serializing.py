@@ -17,6 +17,7 @@ import onnx_ir as ir
 
 from foldproof.errors import ModelError
 from foldproof.model_file.blame import root_cause
+from foldproof.model_file.data_file import elements_of
 from foldproof.model_file.declarations import (
     add_annotations,
     add_value_info,
@@ -45,6 +46,9 @@ _FUNCTION_VALUE_INFO_FROM_IR = 10
 
 class DataStore(Protocol):
     """Takes the elements of tensors that shall not lie in the model itself."""
+
+    def keeps(self, tensor: ir.TensorProtocol) -> bool:
+        """Whether a tensor that the original has is written just as the original has it."""
 
     def takes(self, tensor: ir.TensorProtocol, is_new: bool) -> bool:
         """Whether this tensor goes to the store; `is_new`: the original has it nowhere."""
@@ -86,7 +90,7 @@ class _Serializer:
 
     def _stays(self, tensor: ir.TensorProtocol) -> bool:
         """Whether a tensor that the original has is written where the original has it."""
-        return self._store is None or not self._store.takes(tensor, is_new=False)
+        return self._store is None or self._store.keeps(tensor)
 
     def model(self, model: ir.Model) -> onnx.ModelProto:
         target = onnx.ModelProto()
@@ -276,6 +280,13 @@ class _Serializer:
             target.data_location = onnx.TensorProto.EXTERNAL
             for key, text in self._store.place(tensor).items():
                 target.external_data.add(key=key, value=text)
+        elif isinstance(tensor, ir.ExternalTensor) and not self._stays(tensor):
+            if origin is not None:
+                copy_fields(target, origin, _ELEMENTS)
+            else:
+                target.data_type = tensor.dtype.value
+                target.dims.extend(tensor.shape.numpy())
+            target.raw_data = elements_of(tensor)
         elif origin is not None:
             target.CopyFrom(origin)
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from pathlib import Path
+from typing import BinaryIO
 
 import onnx
 import onnx_ir as ir
@@ -13,7 +14,10 @@ from foldproof.errors import ModelError
 from foldproof.gc_pause import gc_paused
 from foldproof.model_file.adopting import adopt, detach, tensors_of
 from foldproof.model_file.blame import blame, root_cause
-from foldproof.model_file.parsing import parse
+from foldproof.model_file.data_tensors import home_of, placing
+from foldproof.model_file.formats import is_binary
+from foldproof.model_file.parsing import parse, parse_bytes
+from foldproof.model_file.tensor_checks import check_tensors
 from foldproof.model_file.views import readable_model
 from foldproof.validation import check_structure
 
@@ -30,6 +34,7 @@ class Source:
         proto: The original, never changed; None where the source was an `onnx_ir.Model`.
         path: The file that it was read from, if any.
         data_files: The files that its external tensors lie in, whether they exist or not.
+        home: The path beside which its data lies: `path`, or the file that this leads to.
         redeclared: Names of graph inputs and outputs whose declaration the caller changed on purpose
             (`--set-dim`). They are written as `model` has them; all others exactly as they were given.
         corrected: Inner values whose declaration inference disproved. They are declared as `model` has them.
@@ -39,12 +44,18 @@ class Source:
     proto: onnx.ModelProto | None = None
     path: Path | None = None
     data_files: tuple[Path, ...] = ()
+    home: Path | None = None
     redeclared: set[str] = dataclasses.field(default_factory=set)
     corrected: list[ir.Value] = dataclasses.field(default_factory=list)
 
+    @property
+    def file(self) -> Path | None:
+        """The file that a runtime can read, and find its data from; None where there is none."""
+        return self.home if self.home is not None and is_binary(self.home) else None
+
 
 def read(path: str | os.PathLike[str]) -> Source:
-    """Reads a binary `.onnx` file.
+    """Reads a model's file, in the form that its name says: binary, unless it is that of a text form.
 
     External data stays in its files, which are opened only where elements are asked for.
 
@@ -54,6 +65,15 @@ def read(path: str | os.PathLike[str]) -> Source:
     """
     path = Path(path)
     return _load(parse(path), path)
+
+
+def read_stream(stream: BinaryIO) -> onnx.ModelProto:
+    """Reads a model in binary form from a stream, to its end.
+
+    Raises:
+        ModelError: It is no ONNX model, or was cut short.
+    """
+    return parse_bytes(stream.read(), "the standard input")
 
 
 def from_proto(proto: onnx.ModelProto) -> Source:
@@ -90,14 +110,16 @@ def external_files(source: Source) -> list[Path]:
 
 
 def _load(proto: onnx.ModelProto, path: Path | None) -> Source:
+    home = None if path is None else home_of(path, proto)
     try:
         is_sorted = check_structure(proto)
+        check_tensors(proto, home)
         with gc_paused():
             model = ir.serde.deserialize_model(readable_model(proto))
-            adopt(model, proto, base_dir=path.parent if path else "")
+            adopt(model, proto, placing(home))
         if not is_sorted:
             model.graph.sort()
-        return Source(model, proto, path, _data_files(model))
+        return Source(model, proto, path, _data_files(model), home)
     except RecursionError as error:
         raise ModelError("its subgraphs are nested too deeply", hint="Flatten the model and export it again") from error
     except (

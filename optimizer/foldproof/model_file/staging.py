@@ -1,23 +1,31 @@
-"""Writes a model so that the destination is at any time the old file or the new one, whole."""
+"""Writes a model so that the destination is at any time the old file or the new one, whole.
+
+The data files come first, under names that no other file has: what lies at the destination goes on to refer to its own.
+The model is written under a temporary name beside its destination, and one rename makes the output the new one.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import shutil
-import tempfile
+import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
 import onnx
 import onnx_ir as ir
 from google.protobuf.message import EncodeError  # type: ignore[import-untyped]
 
+from foldproof import earlier_output
+from foldproof.data_layout import DataLayout, data_name, is_data_name, is_name_of_model
 from foldproof.errors import ModelError, UsageError
+from foldproof.model_file import formats
 from foldproof.model_file.adopting import tensors_of
-from foldproof.model_file.data_file import DataFile
+from foldproof.model_file.data_file import DataFile, DataFiles
+from foldproof.model_file.leftovers import data_of, sweep, temporary_name
+from foldproof.model_file.locks import folder_locked, lock_file, sync_folder
 from foldproof.model_file.serializing import to_proto
 from foldproof.model_file.source import Source
 
@@ -26,62 +34,97 @@ PROTOBUF_LIMIT = (1 << 31) - 1
 
 
 class Staged:
-    """A model under its final name in a temporary folder beside its destination.
+    """A model under a temporary name beside its destination, with its data files in their final places.
 
     It is complete, and can be run there. As a context manager it discards what was not committed.
 
+    Args:
+        path: The staged model, in binary form.
+        text: The same in the form that its destination asks for; None where that is binary.
+        destination: Where it shall lie.
+        data: Its data files.
+        layout: What the person wants of the data files.
+        source: What the model was made from.
+        lock: The open file whose lock says that this run goes on.
+
     Attributes:
-        path: The staged model. Its data file, if it has one, lies beside it.
+        path: See above.
         destination: Where `commit` moves it.
-        size: The bytes of the model and its data file.
+        files: The files that are there after `commit`: the data files, then the model.
+        size: The bytes of these.
+        left: After `commit`: data files of the model that was replaced, which stay although it is gone.
     """
 
-    def __init__(self, path: Path, destination: Path, data_name: str | None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        text: Path | None,
+        destination: Path,
+        data: list[Path],
+        layout: DataLayout,
+        source: Source,
+        lock: IO[bytes],
+    ) -> None:
         self.path = path
         self.destination = destination
-        self._data_name = data_name
-        self.size = sum(file.stat().st_size for file in path.parent.iterdir())
+        self.files = [*data, destination]
+        self.size = sum(file.stat().st_size for file in (*data, text or path))
+        self.left: tuple[Path, ...] = ()
+        self._outcome = text or path
+        self._data = data
+        self._layout = layout
+        self._inputs = {os.path.realpath(file) for file in source.data_files}
+        self._lock = lock
 
     @property
-    def files(self) -> list[Path]:
-        """The files that `commit` writes or replaces."""
-        data = [self.destination.with_name(self._data_name)] if self._data_name else []
-        return [*data, self.destination]
+    def has_data(self) -> bool:
+        """Whether the model refers to data files, so that it can only be run where it is."""
+        return bool(self._data) or self._layout.link
+
+    @property
+    def replaced(self) -> list[Path]:
+        """The files that `commit` writes over or takes away: those of the model that is there."""
+        old = sorted(path for path in data_of(self.destination) if self._goes(path) and path.is_file())
+        return [*old, self.destination]
 
     def commit(self) -> int:
-        """Moves the files to their places: the data first, then the model.
+        """Moves the model to its place, and takes away the data files of the one that was there.
 
         Returns:
             The bytes written.
 
         Raises:
-            UsageError: A file can't be replaced. The old ones are as they were.
+            UsageError: The file can't be replaced. The old one is as it was.
         """
-        folder = self.path.parent
-        with _cleaning_up(folder), _as_usage_error(self.destination):
-            if self._data_name:
-                data = self.destination.with_name(self._data_name)
-                staged, old = folder / self._data_name, folder / f"{self._data_name}.old"
-                try:
-                    if data.is_file():
-                        data.replace(old)
-                    staged.replace(data)
-                    self.path.replace(self.destination)
-                except BaseException:
-                    if self.path.exists():  # else all is in place: the error came after the last rename
-                        if old.exists():
-                            old.replace(data)
-                        elif not staged.exists():
-                            data.unlink(missing_ok=True)
-                    raise
-            else:
-                self.path.replace(self.destination)
-            _sync_folder(self.destination.parent)
+        folder = self.destination.parent
+        with _as_usage_error(self.destination), self, folder_locked(folder):
+            old = data_of(self.destination)
+            for path in self._data:
+                earlier_output.remember(path)
+            sync_folder(folder)  # the data has to be there before the model that names it
+            self._outcome.replace(self.destination)
+            sync_folder(folder)
+            gone = old - data_of(self.destination)
+            for path in gone:
+                if self._goes(path):
+                    path.unlink(missing_ok=True)
+            self.left = tuple(sorted(path for path in gone if self._layout.in_place and path.exists()))
         return self.size
+
+    def _goes(self, data: Path) -> bool:
+        """Whether a data file of the model at the destination goes with it. In place, that is the input's."""
+        if data.parent != self.destination.parent:
+            return False
+        if self._layout.in_place:
+            return is_name_of_model(data.name, self.destination)
+        return is_data_name(data.name, self.destination) and os.path.realpath(data) not in self._inputs
 
     def discard(self) -> None:
         """Removes what was staged. Does nothing after a commit."""
-        shutil.rmtree(self.path.parent, ignore_errors=True)
+        if self._outcome.exists():  # it moves away in one step: then the data is in use
+            _remove([*self._data, self._outcome])
+        _remove([self.path])
+        self._lock.close()
 
     def __enter__(self) -> Staged:
         return self
@@ -92,60 +135,135 @@ class Staged:
         self.discard()
 
 
-def stage(model: ir.Model, source: Source, destination: str | os.PathLike[str]) -> Staged:
-    """Writes the model to a temporary folder beside `destination`, which is not touched.
+def stage(
+    model: ir.Model, source: Source, destination: str | os.PathLike[str], layout: DataLayout | None = None
+) -> Staged:
+    """Writes the model to a temporary name beside `destination`, which is not touched.
 
-    A model whose source has external data, or that would be over 2 GB, gets a data file `DESTINATION.data`;
-    any other is a single file.
+    Its form is that which the name of the destination says, see `formats`.
 
     Args:
         model: The model, made from `source`. It is not changed.
         source: What it was made from.
         destination: The file that `Staged.commit` will write.
+        layout: Where the elements of tensors go; unless given, where they were.
 
     Raises:
-        UsageError: The destination can't be written, or is a file of the input.
+        UsageError: The destination can't be written, or is a file of the input, or its form or layout can't hold the
+            model.
         ModelError: A data file of the input can't be read.
     """
-    destination = Path(destination)
-    _check_destination(destination, source)
-    with _as_usage_error(destination):
-        folder = Path(tempfile.mkdtemp(prefix=f".{destination.name[:100]}.", dir=destination.parent))
-    with contextlib.ExitStack() as on_failure:
-        on_failure.callback(shutil.rmtree, folder, ignore_errors=True)
-        contents, data = _serialize(model, source, f"{destination.name}.data")
-        with _as_usage_error(destination):
-            if data is not None:
-                _write_synced(folder / data.name, data.write)
-            path = folder / destination.name
-            _write_synced(path, lambda file: file.write(contents))
-            staged = Staged(path, destination, data.name if data is not None else None)
+    destination, layout = Path(destination), layout or DataLayout()
+    _check_destination(destination, source, layout)
+    while True:
+        token = secrets.token_hex(4)
+        with contextlib.suppress(_NameTaken):
+            return _staged(model, source, destination, layout, token)
+
+
+class _NameTaken(Exception):
+    """Another run has taken the name of a data file since we chose it."""
+
+
+def _staged(model: ir.Model, source: Source, destination: Path, layout: DataLayout, token: str) -> Staged:
+    folder = destination.parent
+    path = folder / temporary_name(destination, token)
+    written: list[Path] = []
+    with _as_usage_error(destination), contextlib.ExitStack() as on_failure:
+        on_failure.callback(_remove, written)
+        with folder_locked(folder) as is_locked:
+            if is_locked:
+                sweep(destination, keep=source.data_files)
+            written.append(path)
+            file = path.open("xb")
+            on_failure.callback(file.close)
+            lock_file(file)
+            # A plain name where it is free; the model that is to be replaced may well have that.
+            numbers = range(len(source.data_files) + 1)
+            is_free = not any((folder / data_name(destination, number)).exists() for number in numbers)
+        contents, data = _serialize(model, source, destination, layout, "" if is_free else token)
+        _write_synced(file, lambda to: to.write(contents), _mode_of(destination))
+        for each in data:
+            written.append(folder / each.name)
+            try:
+                data_file = written[-1].open("xb")
+            except FileExistsError:
+                written.pop()
+                raise _NameTaken from None
+            with data_file:
+                _write_synced(data_file, each.write)
+        text = None
+        form = formats.format_of(destination)
+        if form != formats.BINARY:
+            text = folder / temporary_name(destination, token, "text")
+            written.append(text)
+            with text.open("xb") as text_file:
+                content = formats.to_text(onnx.ModelProto.FromString(contents), form)
+                _write_synced(text_file, lambda to: to.write(content), _mode_of(destination))
+        staged = Staged(path, text, destination, [folder / each.name for each in data], layout, source, file)
         on_failure.pop_all()
     return staged
 
 
-def write(model: ir.Model, source: Source, destination: str | os.PathLike[str]) -> int:
-    """Writes the model to `destination` (and `DESTINATION.data`), or leaves all as it was. See `stage`.
+def write(
+    model: ir.Model, source: Source, destination: str | os.PathLike[str], layout: DataLayout | None = None
+) -> int:
+    """Writes the model to `destination` (and its data files beside it), or leaves all as it was. See `stage`.
 
     Returns:
         The bytes written.
     """
-    return stage(model, source, destination).commit()
+    with stage(model, source, destination, layout) as staged:
+        return staged.commit()
 
 
-def _serialize(model: ir.Model, source: Source, data_name: str) -> tuple[bytes, DataFile | None]:
-    """The bytes of the model, and what goes to a data file, if there is to be one."""
+def to_bytes(model: ir.Model, source: Source, layout: DataLayout | None = None) -> bytes:
+    """The model as one binary file, for a stream.
+
+    Raises:
+        UsageError: It needs a data file.
+        ModelError: A data file of the input can't be read.
+    """
+    contents, data = _serialize(model, source, Path("-"), layout or DataLayout(), "")
+    if data or (source.data_files and layout is not None and layout.link):
+        raise UsageError(
+            "a model with external data can't be written to the standard output",
+            hint="Name a file with -o, or put the data into the model with --external-data never",
+        )
+    return contents
+
+
+def _serialize(
+    model: ir.Model, source: Source, destination: Path, layout: DataLayout, token: str
+) -> tuple[bytes, list[DataFile]]:
+    """The bytes of the model, and the data files that go with it."""
+
+    def store(takes_all: bool) -> DataFiles:
+        return DataFiles(layout, destination, lambda number: data_name(destination, number, token), takes_all=takes_all)
+
     sizes = [(tensor.nbytes, isinstance(tensor, ir.ExternalTensor)) for tensor in tensors_of(model)]
-    is_too_big = sum(size for size, is_external in sizes if not is_external) > PROTOBUF_LIMIT
+    is_inside = layout.external == "never"
+    is_too_big = sum(size for size, is_external in sizes if is_inside or not is_external) > PROTOBUF_LIMIT
+    if is_too_big and is_inside:
+        raise _too_big()
     has_data = bool(source.data_files) or any(is_external for _, is_external in sizes)
-    data = DataFile(data_name, is_too_big) if is_too_big or has_data else None
-    contents = _to_bytes(to_proto(model, source, data))
+    data = store(is_too_big)
+    is_plain = layout.external == "auto" and not is_too_big and not has_data
+    contents = _to_bytes(to_proto(model, source, None if is_plain else data))
+    if contents is None and is_inside:
+        raise _too_big()
     if contents is None and not is_too_big:
-        data = DataFile(data_name, takes_all=True)
+        data = store(True)
         contents = _to_bytes(to_proto(model, source, data))
     if contents is None:
         raise ModelError("the model has more than 2 GB besides its tensors", hint="ONNX files can't hold so much")
-    return contents, data if data is not None and not data.is_empty else None
+    return contents, list(data)
+
+
+def _too_big() -> UsageError:
+    return UsageError(
+        "the model has more than 2 GB, which no file can hold by itself", hint="Leave out --external-data never"
+    )
 
 
 def _to_bytes(proto: onnx.ModelProto) -> bytes | None:
@@ -157,42 +275,31 @@ def _to_bytes(proto: onnx.ModelProto) -> bytes | None:
     return contents if len(contents) <= PROTOBUF_LIMIT else None
 
 
-def _check_destination(destination: Path, source: Source) -> None:
+def _check_destination(destination: Path, source: Source, layout: DataLayout) -> None:
     if destination.is_dir():
         raise UsageError(f"{destination} is a directory", hint="Give the name of a file")
-    inputs = [path for path in (source.path, *source.data_files) if path is not None]
-    for written in (destination, destination.with_name(f"{destination.name}.data")):
-        if any(_is_same_file(written, path) for path in inputs):
-            raise UsageError(f"{written} is a file of the input", hint="Choose another name for the output")
+    inputs = [*source.data_files, *([source.path] if source.path is not None and not layout.in_place else [])]
+    if any(os.path.realpath(destination) == os.path.realpath(path) for path in inputs):
+        raise UsageError(f"{destination} is a file of the input", hint="Choose another name for the output")
 
 
-def _is_same_file(path: Path, other: Path) -> bool:
-    return os.path.realpath(path) == os.path.realpath(other)
+def _mode_of(path: Path) -> int | None:
+    """The permissions of the file that will be replaced."""
+    return path.stat().st_mode & 0o777 if path.is_file() else None
 
 
-def _write_synced(path: Path, write_to: Callable[[BinaryIO], object]) -> None:
-    with path.open("xb") as file:
-        write_to(file)
-        file.flush()
-        os.fsync(file.fileno())
+def _write_synced(file: BinaryIO, write_to: Callable[[BinaryIO], object], mode: int | None = None) -> None:
+    write_to(file)
+    file.flush()
+    if mode is not None:
+        Path(file.name).chmod(mode)
+    os.fsync(file.fileno())
 
 
-def _sync_folder(folder: Path) -> None:
-    """Makes renames in a folder last through a power cut, where the system can do that."""
-    if os.name == "posix":
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
-@contextlib.contextmanager
-def _cleaning_up(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+def _remove(paths: list[Path]) -> None:
+    for path in paths:
+        with contextlib.suppress(OSError):
+            path.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

@@ -13,16 +13,61 @@ import onnx_ir as ir
 
 from foldproof.errors import ModelError
 
+_KEPT_UP_TO = 1024
+"""The elements of a tensor of at most so many bytes are kept once they were read: rules read scalars many times."""
+
 
 class ProtoTensor(ir.serde.TensorProtoTensor):
-    """A tensor in a `TensorProto` of someone else: renaming the tensor leaves the message alone."""
+    """A tensor in a `TensorProto` of someone else: renaming the tensor leaves the message alone.
 
-    __slots__ = ("_local_name", "origin")
+    What the message says is read once: it must not change.
+    """
+
+    __slots__ = ("_array", "_dtype", "_local_name", "_shape", "_size", "origin")
 
     def __init__(self, origin: onnx.TensorProto) -> None:
         super().__init__(origin)
         self.origin = origin
         self._local_name = origin.name
+        self._dtype: ir.DataType | None = None
+        self._shape: ir.Shape | None = None
+        self._size: int | None = None
+        self._array: npt.NDArray[Any] | None = None
+
+    @property
+    def dtype(self) -> ir.DataType:  # type: ignore[override]  # the protocol's attribute is a property of all tensors
+        """The element type."""
+        if self._dtype is None:
+            self._dtype = ir.DataType(self.origin.data_type)
+        return self._dtype
+
+    @property
+    def shape(self) -> ir.Shape:  # type: ignore[override]
+        """The dims."""
+        if self._shape is None:
+            self._shape = ir.Shape(self.origin.dims, frozen=True)
+        return self._shape
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        if self._size is None:
+            self._size = math.prod(self.origin.dims)
+        return self._size
+
+    def numpy(self) -> npt.NDArray[Any]:
+        """The elements; an array that can't be written to where it is kept.
+
+        Raises:
+            ValueError: The type is undefined, or the elements do not fit the dims.
+        """
+        if self._array is not None:
+            return self._array
+        array: npt.NDArray[Any] = super().numpy()
+        if array.nbytes <= _KEPT_UP_TO:
+            array.flags.writeable = False
+            self._array = array
+        return array
 
     @property
     def name(self) -> str:

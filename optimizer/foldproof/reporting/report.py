@@ -10,6 +10,10 @@ from foldproof.facts.claims import Contradiction
 from foldproof.rewriting.ledger import Entry
 
 if TYPE_CHECKING:
+    from foldproof.measuring import Measured
+    from foldproof.reporting.costs import Costs
+    from foldproof.reporting.story import Story
+    from foldproof.reporting.unfolded import Unfolded
     from foldproof.verification import Difference, Verification
 
 FORMAT = 1
@@ -91,6 +95,11 @@ class Report:
         contradictions: What the model declares of its own values, and inference disproves.
         warnings: What a person should know.
         taken_back: The rewrites that verification found guilty. They are not in the ledger.
+        costs_before: The parameters and multiply-accumulates of the model as it was given.
+        costs_after: The same of the optimized model.
+        unfolded: What did not change, and why not.
+        measured: How long both models take to load and to run, where that was asked for.
+        story: Both graphs, and how one became the other, where a page was asked for. It is not part of the JSON form.
     """
 
     verdict: Verdict
@@ -107,6 +116,17 @@ class Report:
     contradictions: tuple[Contradiction, ...] = ()
     warnings: tuple[str, ...] = ()
     taken_back: tuple[TakenBack, ...] = ()
+    costs_before: Costs | None = None
+    costs_after: Costs | None = None
+    unfolded: tuple[Unfolded, ...] = ()
+    measured: Measured | None = None
+    story: Story | None = None
+
+    def _repr_html_(self) -> str:
+        """The report in a notebook."""
+        from foldproof.reporting.html.fragment import fragment
+
+        return fragment(self)
 
     def to_dict(self) -> dict[str, Any]:
         """The report for JSON."""
@@ -130,6 +150,12 @@ class Report:
             "contradictions": [contradiction.to_dict() for contradiction in self.contradictions],
             "warnings": list(self.warnings),
             "taken_back": [_taken_back(each) for each in self.taken_back],
+            "costs": {
+                "before": None if self.costs_before is None else self.costs_before.to_dict(),
+                "after": None if self.costs_after is None else self.costs_after.to_dict(),
+            },
+            "unfolded": [each.to_dict() for each in self.unfolded],
+            "measured": None if self.measured is None else self.measured.to_dict(),
         }
 
 

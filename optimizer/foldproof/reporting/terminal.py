@@ -154,13 +154,14 @@ def _fates(fates: Iterable[Fate], verbose: bool) -> Table:
     for name in ("node", "outcome", "value", "why"):
         table.add_column(name)
     for fate in chosen if verbose else chosen[:MAX_ROWS]:
-        table.add_row(safe(fate.node), fate.outcome, safe(_value(fate)), safe(fate.why))
+        table.add_row(safe(fate.node), fate.outcome, safe(fate_value(fate)), safe(fate.why))
     if not verbose and len(chosen) > MAX_ROWS:
         table.add_row(f"{len(chosen) - MAX_ROWS} more", "", "", "-v shows all")
     return table
 
 
-def _value(fate: Fate) -> str:
+def fate_value(fate: Fate) -> str:
+    """The constant that a node became, or its values at the first bindings."""
     if fate.outcome == "folded":
         return str(fate.value)
     shown = dict.fromkeys(f"{value} at {binding_text(binding)}" for binding, value in fate.values)
@@ -169,7 +170,7 @@ def _value(fate: Fate) -> str:
 
 def _lines(report: Report, verbose: bool) -> Iterable[str]:
     if report.bytes_before is not None and report.bytes_after is not None:
-        yield f"file size: {_bytes(report.bytes_before)} -> {_bytes(report.bytes_after)}"
+        yield f"file size: {bytes_text(report.bytes_before)} -> {bytes_text(report.bytes_after)}"
     if report.verification is not None:
         yield from _verification_lines(report.verification, verbose=False)
     elif report.verdict == "not asked":
@@ -208,7 +209,8 @@ def _verification_lines(verification: Verification, verbose: bool) -> Iterable[s
         yield f"note: {safe(note)}"
 
 
-def _bytes(count: int) -> str:
+def bytes_text(count: int) -> str:
+    """A size as a person reads it: `1.26 kB`."""
     for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
         if count >= size:
             return f"{count / size:.2f} {unit}"

@@ -7,13 +7,11 @@ import functools
 import onnx
 import onnx_ir as ir
 
-from foldproof.facts import Facts
+from foldproof.facts import Facts, schema_form
 from foldproof.facts.fact import Kind
 from foldproof.facts.schema_inference import schema_of
 from foldproof.graphs import tensor_type
 from foldproof.rewriting.rule import Reason
-
-_Option = onnx.defs.OpSchema.FormalParameterOption
 
 
 def complaint(node: ir.Node, facts: Facts) -> Reason | None:
@@ -25,9 +23,7 @@ def complaint(node: ir.Node, facts: Facts) -> Reason | None:
     schema = schema_of(node.domain, node.op_type, facts.opset_version(node))
     if schema is None:
         return None
-    return (
-        _arity(node, schema) or _attributes(node, schema) or _types(node, schema, facts) or _declarations(node, facts)
-    )
+    return _malformed_by_schema(node, facts) or _types(node, schema, facts) or _declarations(node, facts)
 
 
 def malformation(node: ir.Node, facts: Facts) -> Reason | None:
@@ -37,51 +33,16 @@ def malformation(node: ir.Node, facts: Facts) -> Reason | None:
     """
     if facts.is_ambiguous(node):
         return Reason("a function of the model has the name of its operator: each runtime decides which one it runs")
-    schema = schema_of(node.domain, node.op_type, facts.opset_version(node))
-    return None if schema is None else _arity(node, schema) or _attributes(node, schema)
+    return _malformed_by_schema(node, facts)
+
+
+def _malformed_by_schema(node: ir.Node, facts: Facts) -> Reason | None:
+    problem = schema_form.malformation(node, facts.opset_version(node))
+    return None if problem is None else Reason("{}", problem)
 
 
 _KINDS = {Kind.SEQUENCE: "seq", Kind.OPTIONAL: "optional"}
 """The names of the kinds as schemas write them."""
-
-
-def _arity(node: ir.Node, schema: onnx.defs.OpSchema) -> Reason | None:
-    if not schema.min_input <= len(node.inputs) <= schema.max_input:
-        return Reason(
-            "it has {} inputs, and its operator takes {}", len(node.inputs), _range(schema.min_input, schema.max_input)
-        )
-    if not schema.min_output <= len(node.outputs) <= schema.max_output:
-        return Reason(
-            "it has {} outputs, and its operator gives {}",
-            len(node.outputs),
-            _range(schema.min_output, schema.max_output),
-        )
-    for index, (value, formal) in enumerate(zip(node.inputs, schema.inputs, strict=False)):
-        if value is None and formal.option is _Option.Single:
-            return Reason("its input {} ({}) is left out", index, formal.name)
-    return None
-
-
-def _range(low: int, high: int) -> str:
-    return str(low) if low == high else f"{low} to {high}"
-
-
-def _attributes(node: ir.Node, schema: onnx.defs.OpSchema) -> Reason | None:
-    known, required = _attribute_names(schema.domain, schema.name, schema.since_version)
-    for name in node.attributes:
-        if name not in known:
-            return Reason("its operator has no attribute {}", name)
-    for name in required:
-        if name not in node.attributes:
-            return Reason("its attribute {} is missing", name)
-    return None
-
-
-@functools.lru_cache(maxsize=1024)
-def _attribute_names(domain: str, op_type: str, version: int) -> tuple[frozenset[str], tuple[str, ...]]:
-    """The attributes of an operator, and those that it demands: its schema makes its tables anew at each question."""
-    attributes = onnx.defs.get_schema(op_type, version, domain).attributes
-    return frozenset(attributes), tuple(name for name, attribute in attributes.items() if attribute.required)
 
 
 def _types(node: ir.Node, schema: onnx.defs.OpSchema, facts: Facts) -> Reason | None:

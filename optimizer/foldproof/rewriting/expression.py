@@ -53,6 +53,11 @@ class Pattern:
         self.inputs = inputs
         self.attributes = attributes
 
+    @property
+    def makers(self) -> tuple[str, ...]:
+        """Operators one of which makes an input of a node that matches; none where its inputs may be anything."""
+        return tuple({each.op_type: None for each in self.inputs if isinstance(each, Pattern)})
+
     def matches(
         self, node: ir.Node, bound: Mapping[str, Any], facts: Facts
     ) -> Iterator[tuple[dict[str, Any], list[ir.Node]]]:
@@ -201,6 +206,7 @@ def expression_rule(
             lowers=lowers,
             since=since,
             until=until,
+            after=pattern.makers,
         )
 
     return make

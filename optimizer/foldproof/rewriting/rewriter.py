@@ -68,7 +68,7 @@ class Rewriter:
         self._model = model
         self._facts = facts
         self._rules = sorted(rules, key=lambda rule: -rule.benefit)
-        self._rules_of: dict[tuple[str, str, int], list[Rule]] = {}
+        self._rules_of: dict[tuple[str, str, int, frozenset[str]], list[Rule]] = {}
         self._worklist = Worklist()
         names = Names(model)
         constants = Constants(
@@ -85,6 +85,7 @@ class Rewriter:
         self._folder = folder
         self._settled: list[ir.Node] = []
         self._fuel = 0
+        self._may_be_annotated = True
         self._malformed: dict[ir.Node, Reason | None] = {}
         self.ledger = Ledger()
         self.entries: dict[ir.Node, Entry] = {}
@@ -137,11 +138,16 @@ class Rewriter:
     # Asking the rules ------------------------------------------------------------------------------------------------
 
     def _rules_at(self, node: ir.Node) -> list[Rule]:
-        """The rules of a node's operator in its opset, the most beneficial first."""
-        key = node.domain, node.op_type, self._facts.opset_version(node)
-        if key not in self._rules_of:
-            self._rules_of[key] = [rule for rule in self._rules if rule.is_for(*key)]
-        return self._rules_of[key]
+        """The rules of a node's operator in its opset, and of those that make its inputs, the most beneficial first."""
+        makers = [value.producer() for value in node.inputs if value is not None]
+        made_by = frozenset([maker.op_type for maker in makers if maker is not None])
+        key = node.domain, node.op_type, self._facts.opset_version(node), made_by
+        rules = self._rules_of.get(key)
+        if rules is None:
+            rules = self._rules_of[key] = [
+                rule for rule in self._rules if rule.is_for(*key[:3]) and rule.is_after(made_by)
+            ]
+        return rules
 
     def _rewrite(self, node: ir.Node) -> bool:
         """Applies the first rule that applies at a node; whether one did."""
@@ -172,7 +178,11 @@ class Rewriter:
         except FoldproofError:
             raise
         except Exception as error:
-            raise _failure(rule, subject, node, error) from error
+            # No rule promises anything of a node that its operator does not admit.
+            refusal = None if node is None else complaint(node, self._facts)
+            if refusal is None:
+                raise _failure(rule, subject, node, error) from error
+            return refusal
 
     def _fold(self) -> None:
         """Lets the folder compute what has become constant. What reads it is queued."""
@@ -223,7 +233,8 @@ class Rewriter:
         """Offers each initializer to its rules; whether nodes read others now, so that rules may apply there."""
         forwarded = False
         rules = [rule for rule in self._rules if rule.of_initializers]
-        annotated = annotated_names(self._model) if rules else set()
+        annotated = annotated_names(self._model) if rules and self._may_be_annotated else set()
+        self._may_be_annotated = bool(annotated)  # no rewrite annotates anything
         for graph in all_graphs(self._model):
             for value in [each for each in graph.initializers.values() if each.name not in annotated]:
                 for rule in rules:

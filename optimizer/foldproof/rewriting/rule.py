@@ -6,7 +6,7 @@ import dataclasses
 import enum
 import inspect
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -142,6 +142,8 @@ class Rule:
         since: The first version of the operators' opset at which it is tried.
         until: The last one.
         on_request: Whether it is applied only where the person asks for it by its name, or by the option of that name.
+        after: Operators of `ai.onnx`, one of which makes an input of each node at which it may apply: it is tried at no
+            other. Empty for any.
         family: The module that it stands in: rules of one kind stand together.
     """
 
@@ -160,6 +162,7 @@ class Rule:
     since: int = 1
     until: int = LAST_OPSET
     on_request: bool = False
+    after: tuple[str, ...] = ()
     family: str = ""
 
     def __call__(self, subject: ir.Node | ir.Value, facts: Facts) -> Outcome:
@@ -172,6 +175,10 @@ class Rule:
             return True
         return domain == self.domain and op_type in self.op_types and self.since <= version <= self.until
 
+    def is_after(self, makers: frozenset[str]) -> bool:
+        """Whether it is tried at a node whose inputs are made by some operators."""
+        return not self.after or not makers.isdisjoint(self.after)
+
 
 def rule(
     *op_types: str,
@@ -183,6 +190,7 @@ def rule(
     since: int = 1,
     until: int = LAST_OPSET,
     on_request: bool = False,
+    after: Iterable[str] = (),
 ) -> Callable[[Callable[[ir.Node, Facts], Outcome]], Rule]:
     """Makes a rule of a function `(node, facts) -> outcome`, whose docstring starts with the rule's equation.
 
@@ -196,6 +204,7 @@ def rule(
         since: See `Rule.since`.
         until: See `Rule.until`.
         on_request: See `Rule.on_request`.
+        after: See `Rule.after`.
     """
 
     def make(function: Callable[[ir.Node, Facts], Outcome]) -> Rule:
@@ -213,6 +222,7 @@ def rule(
             since=since,
             until=until,
             on_request=on_request,
+            after=tuple(after),
         )
 
     return make

@@ -110,6 +110,11 @@ class Verifier:
         self._loading: concurrent.futures.Future[Engine] | None = None
         self._original: Original | None = None
 
+    @property
+    def model(self) -> Runnable:
+        """The original."""
+        return self._model
+
     def __enter__(self) -> Verifier:
         return self
 

@@ -1,0 +1,1 @@
+"""Foldproof and other optimizers, run side by side: `python -m benchmarks`."""

@@ -1,0 +1,161 @@
+"""What runs in a process of its own: a model and what tools made of it, run in onnxruntime and compared.
+
+`python -m benchmarks.side_by_side.judge_process REQUEST`: the request is a pickled
+`judging.Request`. A line of JSON is written for the original, then one for each result: where the runtime crashes on
+one of them, the verdicts before it stand.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import pickle
+import statistics
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnxruntime
+
+from benchmarks.side_by_side.judging import Request
+
+TOLERANCE = 1e-3
+"""How far floats may be off, relative to the largest number of the output."""
+_LOADS = 3
+_RUNS = 15
+
+
+def load(path: pathlib.Path, optimized: bool) -> onnxruntime.InferenceSession:
+    """A session of one thread, with all of onnxruntime's own optimizations or with none."""
+    levels = onnxruntime.GraphOptimizationLevel
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = levels.ORT_ENABLE_ALL if optimized else levels.ORT_DISABLE_ALL
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 1
+    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
+def accepted(session: onnxruntime.InferenceSession, feed: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a feed a session has inputs for."""
+    names = {each.name for each in (*session.get_inputs(), *session.get_overridable_initializers())}
+    return {name: value for name, value in feed.items() if name in names}
+
+
+def difference(a: Any, b: Any, random: bool) -> float | str:
+    """How far an output is off, relative to the largest number of the original's; in words where no number says it."""
+    if isinstance(a, list | tuple | dict) or a is None:
+        if type(a) is not type(b) or (a is not None and len(a) != len(b)):
+            return f"{type(a).__name__} became {type(b).__name__}, or its length changed"
+        if isinstance(a, dict) and a.keys() != b.keys():
+            return "the keys of a map changed"
+        pairs = [(a[key], b[key]) for key in a] if isinstance(a, dict) else list(zip(a or (), b or (), strict=True))
+        found = [difference(x, y, random) for x, y in pairs]
+        return next((each for each in found if isinstance(each, str)), max(found, default=0.0))
+    a, b = np.asarray(a), np.asarray(b)
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return f"{a.dtype}{list(a.shape)} became {b.dtype}{list(b.shape)}"
+    if random or not a.size:
+        return 0.0
+    if a.dtype.kind not in "fcV":  # V: the small floats that numpy has no type for
+        return 0.0 if np.array_equal(a, b) else "integers, booleans or strings differ"
+    wide = complex if a.dtype.kind == "c" else float
+    a, b = a.astype(wide), b.astype(wide)
+    same = (a == b) | (np.isnan(a) & np.isnan(b))
+    finite = np.abs(a[np.isfinite(a)])
+    with np.errstate(invalid="ignore"):
+        error = float(np.max(np.where(same, 0.0, np.abs(a - b))))
+    return error / max(1.0, float(np.max(finite, initial=0.0))) if np.isfinite(error) else "NaN or infinity differs"
+
+
+def timed(request: Request, result: pathlib.Path, feed: Mapping[str, Any]) -> dict[str, float]:
+    """How long the original and the result take to load and to run, one after the other, each the median."""
+    end = time.perf_counter() + request.timing
+    paths = (request.original, result)
+    loads = _in_turn([lambda path=path: load(path, optimized=True) for path in paths], _LOADS, end)
+    sessions = [load(path, optimized=True) for path in paths]
+    feeds = [accepted(session, feed) for session in sessions]
+    runs = [lambda s=session, f=own: s.run(None, f) for session, own in zip(sessions, feeds, strict=True)]
+    for run in runs:
+        run()
+    latencies = _in_turn(runs, _RUNS, end)
+    return {
+        "original_load_seconds": loads[0],
+        "load_seconds": loads[1],
+        "original_latency_seconds": latencies[0],
+        "latency_seconds": latencies[1],
+    }
+
+
+def _in_turn(calls: Sequence[Callable[[], object]], times: int, end: float) -> list[float]:
+    """The median seconds of each call; each is called once at least, and no more after the end."""
+    seconds: list[list[float]] = [[] for _ in calls]
+    for number in range(times):
+        if number and time.perf_counter() > end:
+            break
+        for call, own in zip(calls, seconds, strict=True):
+            start = time.perf_counter()
+            call()
+            own.append(time.perf_counter() - start)
+    return [statistics.median(own) for own in seconds]
+
+
+def judge(request: Request, result: pathlib.Path, outputs: Sequence[str], wanted: Sequence[Sequence[Any]]) -> dict[str, Any]:
+    """The verdict on one result: `right`, `wrong` or `broken`, with the reason."""
+    try:
+        session = load(result, optimized=False)
+        got = [session.run(list(outputs), accepted(session, feed)) for feed in request.feeds]
+    except Exception as error:  # noqa: BLE001  whatever onnxruntime has against a tool's result is the verdict on it
+        return {"status": "broken", "reason": _short(error)}
+    del session
+    differences = [
+        difference(a, b, request.random)
+        for want, have in zip(wanted, got, strict=True)
+        for a, b in zip(want, have, strict=True)
+    ]
+    words = [each for each in differences if isinstance(each, str)]
+    if words:
+        return {"status": "wrong", "reason": words[0]}
+    worst = max((each for each in differences if not isinstance(each, str)), default=0.0)
+    if worst > TOLERANCE:
+        return {"status": "wrong", "reason": f"floats are off by {worst:.2g} of the output's scale", "error": worst}
+    verdict: dict[str, Any] = {"status": "right", "error": worst}
+    if request.timing:
+        try:
+            verdict |= timed(request, result, request.feeds[0])
+        except Exception as error:  # noqa: BLE001  right without onnxruntime's optimizations, and not with them
+            verdict["reason"] = f"not timed: {_short(error)}"
+    return verdict
+
+
+def _short(error: Exception) -> str:
+    return " ".join(str(error).split())[:300]
+
+
+def main() -> None:
+    """Judges what the request names."""
+    request: Request = pickle.loads(pathlib.Path(sys.argv[1]).read_bytes())
+    try:
+        session = load(request.original, optimized=False)
+        outputs = [each.name for each in session.get_outputs()]
+        wanted = [session.run(outputs, accepted(session, feed)) for feed in request.feeds]
+    except Exception as error:  # noqa: BLE001  nothing can be said of what is made of a model that doesn't run
+        _tell({"status": "unrun", "reason": _short(error)})
+        return
+    del session
+    if not request.feeds:
+        _tell({"status": "unrun", "reason": "nothing to feed it is known"})
+        return
+    _tell({"status": "right"})
+    for result in request.results:
+        _tell(judge(request, result, outputs, wanted))
+
+
+def _tell(verdict: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(verdict) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+"""How long onnxruntime takes for both models, in turns, so that what else the machine does falls on both alike."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from foldproof.engines import EngineError, Runnable, Worker
+from foldproof.engines.worker import Settings
+from foldproof.verification.results import Run
+
+SECONDS = 10.0
+"""The time limit of the runs. Loading comes before it."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Timings:
+    """What was measured of one model.
+
+    Attributes:
+        load: How long each load took, in seconds.
+        runs: How long each run took, in seconds.
+    """
+
+    load: tuple[float, ...]
+    runs: tuple[float, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The medians, in seconds."""
+        return {"load": _rounded(self.load), "latency": _rounded(self.runs), "runs": len(self.runs)}
+
+
+@dataclasses.dataclass(frozen=True)
+class Measured:
+    """Both models, measured in pairs.
+
+    Attributes:
+        original: The model as it was given.
+        optimized: The optimized one.
+        binding: The sizes of the dims that they ran at.
+    """
+
+    original: Timings
+    optimized: Timings
+    binding: Mapping[str, int]
+
+    @property
+    def faster(self) -> int:
+        """In how many pairs of runs the optimized model took less time."""
+        return sum(b < a for a, b in zip(self.original.runs, self.optimized.runs, strict=True))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The measurement for JSON, times in seconds."""
+        return {
+            "binding": dict(self.binding),
+            "original": self.original.to_dict(),
+            "optimized": self.optimized.to_dict(),
+            "pairs_faster": self.faster,
+        }
+
+
+def measure(
+    original: Runnable, optimized: Runnable, feeds: Mapping[str, Any], binding: Mapping[str, int], worker: Worker
+) -> Measured:
+    """Loads and runs both models in turns, with onnxruntime's own optimizations on, as in use.
+
+    Args:
+        original: The model as it was given.
+        optimized: The optimized one.
+        feeds: The inputs, by name.
+        binding: The sizes of the dims in them.
+        worker: The process to run them in.
+
+    Raises:
+        EngineError: One of them can't be loaded or run so.
+    """
+    settings = Settings(optimizing=True, data_folder=None, provider=None)
+    found = worker.measure([_content(original), _content(optimized)], settings, dict(feeds), SECONDS)
+    original_times, optimized_times = (Timings(tuple(load), tuple(runs)) for load, runs in found)
+    return Measured(original_times, optimized_times, binding)
+
+
+def telling(runs: Sequence[Run]) -> Run | None:
+    """The run of verification whose inputs tell most: the person's own, or else the largest, of ordinary numbers."""
+    usable = [run for run in runs if "special" not in run.feeds and run.original_engine.startswith("onnxruntime")]
+    own = [run for run in usable if not run.feeds.startswith("generated")]
+    return max(own or usable, key=lambda run: math.prod(run.binding.values()), default=None)
+
+
+def _content(model: Runnable) -> bytes | str:
+    if isinstance(model, Path):
+        return str(model.resolve())
+    try:
+        return bytes(model.SerializeToString())
+    except ValueError as error:  # protobuf's limit
+        raise EngineError(f"the model can't be handed over: {error}") from error
+
+
+def _rounded(seconds: tuple[float, ...]) -> float:
+    return round(statistics.median(seconds), 7)

@@ -1,0 +1,79 @@
+"""The files that a run which was killed has left beside its destination. The next run to it takes them away."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection
+from pathlib import Path
+
+import onnx
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+
+from foldproof import earlier_output
+from foldproof.data_layout import is_data_name
+from foldproof.errors import ModelError
+from foldproof.model_file import formats
+from foldproof.model_file.locks import lock_file
+from foldproof.protos import external_locations
+
+_KEPT = 50
+"""How many letters of the destination's name go into a temporary name: a name may have 255 bytes."""
+
+
+def temporary_name(destination: Path, token: str, suffix: str = "onnx") -> str:
+    """The name under which a model is written before it takes its place."""
+    return f".{destination.name[:_KEPT]}.{token}.{suffix}"
+
+
+def sweep(destination: Path, keep: Collection[Path] = ()) -> None:
+    """Takes away what dead runs left beside a destination. The folder has to be locked.
+
+    A staged model is dead if its lock is free, which a run that goes on holds. Of the data files that bear a name of
+    ours, and that neither the destination nor a living run refers to, those are taken away that a dead run names, that
+    have a token, or that an earlier run is known to have written.
+
+    Args:
+        destination: The model's file.
+        keep: Files that stay: those of the input.
+    """
+    beside = list(destination.parent.iterdir())
+    pattern = re.compile(re.escape(f".{destination.name[:_KEPT]}.") + r"[0-9a-f]{8}\.(onnx|text)")
+    staged = {path for path in beside if pattern.fullmatch(path.name)}
+    living = {path for path in staged if path.suffix == ".onnx" and _is_held(path)}
+    dead = {path for path in staged if path.with_suffix(".onnx") not in living}
+    needed = {os.path.realpath(path) for path in data_of(destination).union(keep, *map(data_of, living))}
+    named = set().union(*map(data_of, dead))
+    for path in beside:
+        if os.path.realpath(path) not in needed and is_data_name(path.name, destination):
+            has_token = is_data_name(path.name, destination, with_token=True)
+            if has_token or path in named or earlier_output.is_ours(path):
+                path.unlink(missing_ok=True)
+    for path in dead:
+        path.unlink(missing_ok=True)
+
+
+def data_of(model: Path) -> set[Path]:
+    """The data files that the model in a file refers to; none where there is no model.
+
+    Raises:
+        OSError: The file is there and can't be read.
+    """
+    try:
+        data, form, proto = model.read_bytes(), formats.format_of(model), onnx.ModelProto()
+        if form == formats.BINARY:
+            proto.ParseFromString(data)
+        else:
+            proto = formats.from_text(data, form, str(model))
+        return {model.parent / location for location in external_locations(proto)}
+    except (FileNotFoundError, IsADirectoryError, DecodeError, ModelError, RecursionError):
+        return set()
+
+
+def _is_held(path: Path) -> bool:
+    """Whether a run that goes on holds the lock of a staged model."""
+    try:
+        with path.open("rb") as file:
+            return not lock_file(file)
+    except FileNotFoundError:
+        return False

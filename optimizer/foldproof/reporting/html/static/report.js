@@ -1,0 +1,191 @@
+"use strict";
+/* The page of a run: its tables, and the picture of the rewrite that a person chose. */
+
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const story = data.story ? new Story(data.story) : null;
+  const code = (text) => el("code", {}, text);
+  const list = (texts, most = 3) => {
+    const lines = texts.slice(0, most).map((text) => el("div", {}, code(text)));
+    return el("div", { class: "lines" }, ...lines, texts.length > most ? el("div", { class: "quiet" }, `and ${texts.length - most} more`) : null);
+  };
+  const byId = (id) => document.getElementById(id);
+
+  /* The ledger and its pictures ---------------------------------------------------------------------------------- */
+
+  function ledger(root) {
+    const panel = story ? new Panel() : null;
+    const table = new DataTable(root, {
+      noun: "rewrite",
+      rows: data.ledger,
+      filters: [
+        { title: "rule", of: (entry) => entry.rule },
+        { title: "class", of: (entry) => (entry.exact ? "exact" : "tolerant") },
+        { title: "graph", of: (entry) => entry.graph },
+      ].filter((filter) => new Set(data.ledger.map(filter.of)).size > 1),
+      select: (entry) => panel?.show(entry),
+      columns: [
+        { title: "No.", text: (entry) => String(entry.number), numeric: true },
+        { title: "Rule", text: (entry) => `${entry.rule} ${data.rules[entry.rule] ?? ""}`, node: ruleCell },
+        { title: "Place", text: (entry) => entry.place, node: (entry) => code(entry.place) },
+        { title: "Taken away", text: (entry) => entry.removed.join("\n"), node: (entry) => list(entry.removed) },
+        { title: "Put in", text: (entry) => entry.added.join("\n"), node: (entry) => (entry.added.length ? list(entry.added) : el("span", { class: "quiet" }, "nothing")) },
+        { title: "Rests on", text: (entry) => entry.because.join("\n"), node: (entry) => list(entry.because, 2) },
+      ],
+    });
+    if (panel && data.ledger.length) {
+      panel.table = table;
+      const first = data.ledger.find((entry) => story.stepOf.has(entry.number));
+      if (first) table.choose(first);
+      spread(byId("spread"), table);
+    }
+  }
+
+  function ruleCell(entry) {
+    return el("div", {}, el("span", { class: "rule-name" }, entry.rule), entry.exact ? null : el("span", { class: "tag" }, "tolerant"),
+      el("div", { class: "equation" }, data.rules[entry.rule] ?? ""));
+  }
+
+  class Panel {
+    constructor() {
+      this.mode = "step";
+      this.extra = { before: new Set(), after: new Set() };
+      this.pictures = { before: new Picture(byId("picture-before"), "Before"), after: new Picture(byId("picture-after"), "After") };
+      for (const input of document.querySelectorAll("input[name=mode]")) {
+        input.checked = input.value === this.mode;
+        input.addEventListener("change", () => { this.mode = input.value; this.forget(); this.draw(); });
+      }
+      byId("previous").addEventListener("click", () => this.go(-1));
+      byId("next").addEventListener("click", () => this.go(1));
+    }
+
+    go(by) {
+      const at = this.table.found.indexOf(this.entry) + by;
+      if (at >= 0 && at < this.table.found.length) this.table.choose(this.table.found[at]);
+    }
+
+    forget() {
+      this.extra = { before: new Set(), after: new Set() };
+    }
+
+    show(entry) {
+      const isFirst = !this.entry;
+      this.entry = entry;
+      this.forget();
+      const fact = (title, texts) => (texts.length ? [el("dt", {}, title), el("dd", {}, list(texts, 12))] : []);
+      byId("chosen").replaceChildren(
+        el("h3", { id: "chosen-title" }, el("span", { class: "quiet" }, `Rewrite ${entry.number} `), entry.rule, el("span", { class: "tag" }, entry.exact ? "exact" : "tolerant")),
+        el("p", { class: "equation" }, data.rules[entry.rule] ?? ""),
+        el("dl", {}, el("dt", {}, "Place"), el("dd", {}, code(entry.place), entry.graph ? el("span", { class: "quiet" }, ` in ${entry.graph}`) : null),
+          ...fact("Taken away", entry.removed), ...fact("Put in", entry.added), ...fact("Rests on", entry.because)),
+      );
+      this.draw();
+      if (isFirst) return;
+      announce(`Picture of rewrite ${entry.number}, ${entry.rule} at ${entry.place}`);
+      const panel = byId("panel");
+      if (panel.getBoundingClientRect().top > window.innerHeight - 120 || getComputedStyle(panel).position !== "sticky") panel.scrollIntoView({ block: "start" });
+    }
+
+    draw() {
+      const step = story.stepOf.get(this.entry.number);
+      for (const name of ["before", "after"]) {
+        const isAfter = name === "after";
+        const label = `${isAfter ? "After" : "Before"} rewrite ${this.entry.number}`;
+        const scene = step ? this.scene(step, isAfter, name) : null;
+        this.pictures[name].draw(scene?.nodes ?? new Map(), scene?.edges ?? [], {
+          label: scene ? `${label}: ${[...scene.nodes.values()].map((node) => node.title).slice(0, 12).join(", ")}` : label,
+          note: scene?.note ?? "",
+          nothing: !step ? "This rewrite is about an initializer: no node changes." : scene ? "Nothing is left here." : "Too much of this graph changed to draw it as a whole.",
+        });
+      }
+    }
+
+    scene(step, isAfter, name) {
+      const expand = (nodes) => {
+        for (const node of nodes) this.extra[name].add(node);
+        this.draw();
+      };
+      if (this.mode === "step") return story.stepScene(step, isAfter);
+      return this.mode === "place" ? story.regionScene(step, isAfter, this.extra[name], expand) : story.wholeScene(step, isAfter, this.extra[name], expand);
+    }
+  }
+
+  /* Where in the file something changed: a bar for each part of it, as high as much changed there. */
+  function spread(root, table) {
+    const before = data.story.before;
+    const place = new Map(before.map((node, k) => [node, k]));
+    const bins = Math.min(160, before.length);
+    const found = Array.from({ length: bins }, () => []);
+    const of = new Map(data.ledger.map((entry) => [entry.number, entry]));
+    for (const step of data.story.steps) for (const node of step.removed) if (place.has(node)) found[Math.floor((place.get(node) * bins) / before.length)].push(of.get(step.n));
+    const most = Math.max(1, ...found.map((each) => each.length));
+    const picture = svg("svg", { viewBox: `0 0 ${bins * 6} 40`, preserveAspectRatio: "none", role: "img", "aria-label": `Where the model changed, from its first node to its last: ${found.filter((each) => each.length).length} of ${bins} parts` });
+    found.forEach((entries, k) => {
+      const height = entries.length ? 6 + (30 * entries.length) / most : 1.5;
+      const bar = svg("g", { class: entries.length ? "bar button" : "bar none" }, svg("rect", { x: k * 6, y: 0, width: 6, height: 40, class: "ground" }), svg("rect", { x: k * 6 + 0.8, y: 38 - height, width: 4.4, height }));
+      if (entries.length) {
+        bar.append(svg("title", {}, `${counted(entries.length, "node")} taken away here, first by rewrite ${entries[0].number}, ${entries[0].rule}`));
+        bar.addEventListener("click", () => table.choose(entries[0]));
+      }
+      picture.append(bar);
+    });
+    root.append(picture);
+  }
+
+  /* The other tables --------------------------------------------------------------------------------------------- */
+
+  const tables = {
+    ledger,
+    operators: (root) => new DataTable(root, {
+      noun: "operator", rows: data.operators, pageSize: 14,
+      columns: [
+        { title: "Operator", text: (row) => row[0], mono: true },
+        { title: "Before", text: (row) => row[1].toLocaleString("en"), numeric: true },
+        { title: "After", text: (row) => row[2].toLocaleString("en"), numeric: true },
+        { title: "Change", text: (row) => (row[2] === row[1] ? "" : `${row[2] > row[1] ? "+" : "−"}${Math.abs(row[2] - row[1]).toLocaleString("en")}`), numeric: true },
+      ],
+    }),
+    fates: (root) => new DataTable(root, {
+      noun: "node", rows: data.fates,
+      filters: [{ title: "operator", of: (fate) => fate.operator }, { title: "fate", of: (fate) => fate.outcome }],
+      columns: [
+        { title: "Node", text: (fate) => fate.node, node: (fate) => code(fate.node) },
+        { title: "Operator", text: (fate) => fate.operator },
+        { title: "Fate", text: (fate) => fate.outcome, node: (fate) => el("span", { class: `fate ${fate.outcome}` }, fate.outcome) },
+        { title: "Value", text: (fate) => fate.shown, node: (fate) => el("code", {}, shortened(fate.shown, 90)) },
+        { title: "Why", text: (fate) => fate.why },
+      ],
+    }),
+    unfolded: (root) => new DataTable(root, {
+      noun: "reason", rows: data.unfolded,
+      filters: [{ title: "operator", of: (row) => row.operator }, { title: "rule", of: (row) => row.rule }],
+      columns: [
+        { title: "Operator", text: (row) => row.operator, mono: true },
+        { title: "Nodes", text: (row) => String(row.count), numeric: true },
+        { title: "Rule", text: (row) => row.rule },
+        { title: "First reason", text: (row) => row.why },
+        { title: "Where", text: (row) => row.nodes.join("\n"), node: (row) => list(row.nodes, 2) },
+      ],
+    }),
+    contradictions: (root) => new DataTable(root, {
+      noun: "declaration", rows: data.contradictions,
+      columns: [
+        { title: "Value", text: (row) => row.value, node: (row) => code(row.value) },
+        { title: "The model says", text: (row) => row.claimed, mono: true },
+        { title: "Inference proves", text: (row) => row.proven, mono: true },
+      ],
+    }),
+    runs: (root) => new DataTable(root, {
+      noun: "run", rows: data.runs, pageSize: 20,
+      columns: [
+        { title: "At", text: (run) => run.binding, mono: true },
+        { title: "Inputs", text: (run) => run.feeds },
+        { title: "Outputs compared", text: (run) => String(run.outputs), numeric: true },
+        { title: "Largest difference", text: (run) => run.error, numeric: true },
+        { title: "In units in the last place", text: (run) => run.ulps, numeric: true },
+      ],
+    }),
+  };
+  for (const root of document.querySelectorAll("[data-table]")) tables[root.dataset.table](root);
+  document.documentElement.dataset.ready = "yes";
+})();

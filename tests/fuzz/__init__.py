@@ -1,0 +1,1 @@
+"""Mutated model files through load, optimize and save: `python -m tests.fuzz --help`."""
