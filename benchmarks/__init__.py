@@ -1,1 +1,1 @@
-"""Measurements: each module is a command, `python -m benchmarks.NAME`."""
+"""Measurements: `python -m benchmarks` compares with peers; README.md lists the others, each a command of its own."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import onnx
@@ -15,7 +16,7 @@ DEPTH = 25
 NAME_LENGTH = 250
 
 
-def _add(made: list[onnx.NodeProto], op_type: str, *inputs: str, **attributes: object) -> str:
+def _add(made: list[onnx.NodeProto], op_type: str, *inputs: str, **attributes: Any) -> str:
     """Adds a node; the name of its output, which is its own too."""
     name = f"v{len(made)}"
     made.append(helper.make_node(op_type, inputs, [name], name=name, **attributes))
@@ -31,7 +32,7 @@ def transformer(nodes: int, hidden: int = 8) -> onnx.ModelProto:
     """
     made: list[onnx.NodeProto] = []
     add = functools.partial(_add, made)
-    weights = {
+    weights: dict[str, np.ndarray] = {
         # Its square is negative, so that what each layer adds makes the values no larger.
         "w": np.kron(np.eye(hidden // 2), [[0, 0.1], [-0.1, 0]]).astype(np.float32),
         "i0": np.array(0, np.int64),

@@ -7,9 +7,11 @@ one of them, the verdicts before it stand.
 
 from __future__ import annotations
 
+import functools
 import json
 import pathlib
 import pickle
+import re
 import statistics
 import sys
 import time
@@ -19,10 +21,8 @@ from typing import Any
 import numpy as np
 import onnxruntime
 
-from benchmarks.side_by_side.judging import Request
+from benchmarks.side_by_side.judging import TOLERANCE, Request
 
-TOLERANCE = 1e-3
-"""How far floats may be off, relative to the largest number of the output."""
 _LOADS = 3
 _RUNS = 15
 
@@ -45,14 +45,14 @@ def accepted(session: onnxruntime.InferenceSession, feed: Mapping[str, Any]) -> 
 
 def difference(a: Any, b: Any, random: bool) -> float | str:
     """How far an output is off, relative to the largest number of the original's; in words where no number says it."""
-    if isinstance(a, list | tuple | dict) or a is None:
-        if type(a) is not type(b) or (a is not None and len(a) != len(b)):
-            return f"{type(a).__name__} became {type(b).__name__}, or its length changed"
-        if isinstance(a, dict) and a.keys() != b.keys():
-            return "the keys of a map changed"
-        pairs = [(a[key], b[key]) for key in a] if isinstance(a, dict) else list(zip(a or (), b or (), strict=True))
-        found = [difference(x, y, random) for x, y in pairs]
-        return next((each for each in found if isinstance(each, str)), max(found, default=0.0))
+    if a is None or b is None:
+        return 0.0 if a is b else "an optional value came or went"
+    if isinstance(a, dict) and isinstance(b, dict):
+        return difference([*a.items()], [*b.items()], random)
+    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        if len(a) != len(b):
+            return f"{len(a)} elements became {len(b)}"
+        return worst_of([difference(x, y, random) for x, y in zip(a, b, strict=True)])
     a, b = np.asarray(a), np.asarray(b)
     if a.shape != b.shape or a.dtype != b.dtype:
         return f"{a.dtype}{list(a.shape)} became {b.dtype}{list(b.shape)}"
@@ -69,14 +69,20 @@ def difference(a: Any, b: Any, random: bool) -> float | str:
     return error / max(1.0, float(np.max(finite, initial=0.0))) if np.isfinite(error) else "NaN or infinity differs"
 
 
+def worst_of(differences: Sequence[float | str]) -> float | str:
+    """The first that is told in words, or else the largest number."""
+    words = [each for each in differences if isinstance(each, str)]
+    return words[0] if words else max((each for each in differences if not isinstance(each, str)), default=0.0)
+
+
 def timed(request: Request, result: pathlib.Path, feed: Mapping[str, Any]) -> dict[str, float]:
     """How long the original and the result take to load and to run, one after the other, each the median."""
     end = time.perf_counter() + request.timing
     paths = (request.original, result)
-    loads = _in_turn([lambda path=path: load(path, optimized=True) for path in paths], _LOADS, end)
+    loads = _in_turn([functools.partial(load, path, optimized=True) for path in paths], _LOADS, end)
     sessions = [load(path, optimized=True) for path in paths]
     feeds = [accepted(session, feed) for session in sessions]
-    runs = [lambda s=session, f=own: s.run(None, f) for session, own in zip(sessions, feeds, strict=True)]
+    runs = [functools.partial(session.run, None, own) for session, own in zip(sessions, feeds, strict=True)]
     for run in runs:
         run()
     latencies = _in_turn(runs, _RUNS, end)
@@ -101,7 +107,9 @@ def _in_turn(calls: Sequence[Callable[[], object]], times: int, end: float) -> l
     return [statistics.median(own) for own in seconds]
 
 
-def judge(request: Request, result: pathlib.Path, outputs: Sequence[str], wanted: Sequence[Sequence[Any]]) -> dict[str, Any]:
+def judge(
+    request: Request, result: pathlib.Path, outputs: Sequence[str], wanted: Sequence[Sequence[Any]]
+) -> dict[str, Any]:
     """The verdict on one result: `right`, `wrong` or `broken`, with the reason."""
     try:
         session = load(result, optimized=False)
@@ -114,10 +122,9 @@ def judge(request: Request, result: pathlib.Path, outputs: Sequence[str], wanted
         for want, have in zip(wanted, got, strict=True)
         for a, b in zip(want, have, strict=True)
     ]
-    words = [each for each in differences if isinstance(each, str)]
-    if words:
-        return {"status": "wrong", "reason": words[0]}
-    worst = max((each for each in differences if not isinstance(each, str)), default=0.0)
+    worst = worst_of(differences)
+    if isinstance(worst, str):
+        return {"status": "wrong", "reason": worst}
     if worst > TOLERANCE:
         return {"status": "wrong", "reason": f"floats are off by {worst:.2g} of the output's scale", "error": worst}
     verdict: dict[str, Any] = {"status": "right", "error": worst}
@@ -130,7 +137,8 @@ def judge(request: Request, result: pathlib.Path, outputs: Sequence[str], wanted
 
 
 def _short(error: Exception) -> str:
-    return " ".join(str(error).split())[:300]
+    """What onnxruntime says, on one line, without the path of the file, which is gone soon."""
+    return re.sub(r"\S*/out\.onnx", "the result", " ".join(str(error).split()))[:300]
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Whether what a tool made of a model is right, and what it costs to run: asked of onnxruntime, in processes of its own."""
+"""Whether what a tool made of a model is right, and what it costs to run: asked of onnxruntime in another process."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ from typing import Any
 from benchmarks.side_by_side.processes import run
 
 _ROOT = pathlib.Path(__file__).parents[2]
+
+TOLERANCE = 1e-3
+"""How far floats may be off, relative to the largest number of the output."""
 
 Verdict = dict[str, Any]
 """`status`, `reason` where there is one, and what was measured."""
@@ -43,7 +46,8 @@ def judge(request: Request, timeout: float) -> tuple[Verdict, list[Verdict]]:
     """Verdicts on the original and on each result.
 
     The original's is `right`, or `unrun` where it can't be run: then so are those of all results. A result is `right`,
-    `wrong` (it hands out something else), `broken` (onnxruntime refuses it, or crashes) or `unjudged` (its time was up).
+    `wrong` (it hands out something else), `broken` (onnxruntime refuses it, or crashes on it) or `unjudged` (the time
+    was up).
 
     Args:
         request: What is to be judged.

@@ -133,4 +133,6 @@ def _line(model: Model, before: Description, tool: Tool, entry: Mapping[str, Any
         wall, seconds = min(entry["wall"]), min(entry["seconds"])
         figures = f"{wall:7.2f} s, {seconds:7.3f} in process  {max(entry['peak_mib']):6.0f} MiB"
     left = f"{before.nodes:6d} -> {entry.get('nodes', '-'):>6} nodes"
-    return f"{model.name:30} {tool.name:14} {entry['status']:9} {left}  {figures}  {entry.get('reason', '')[:80]}".rstrip()
+    return (
+        f"{model.name:30} {tool.name:14} {entry['status']:9} {left}  {figures}  {entry.get('reason', '')[:80]}".rstrip()
+    )

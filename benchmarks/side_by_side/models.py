@@ -142,7 +142,9 @@ def scaling(families: Iterable[str], sizes: Iterable[int], folder: pathlib.Path)
             proto = MODELS[family](size)
             path = folder / f"{family}_{size}.onnx"
             onnx.save(proto, path)
-            dims = [dim.dim_value or 2 + axis for axis, dim in enumerate(proto.graph.input[0].type.tensor_type.shape.dim)]
+            dims = [
+                dim.dim_value or 2 + axis for axis, dim in enumerate(proto.graph.input[0].type.tensor_type.shape.dim)
+            ]
             feed = _fed({"x": {"dtype": "float32", "shape": dims}}, 0)
             yield Model(f"{family} {size}", path, (feed,), family=family)
 

@@ -17,7 +17,8 @@ def main() -> None:
     adapter, source, target, seconds, *external = sys.argv[1:]
     del sys.path[0]  # the files beside this one are no modules of the tool's
     spec = importlib.util.spec_from_file_location("adapter", adapter)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     run = module.prepare(source, target, bool(external))

@@ -76,7 +76,8 @@ def find_tool(text: str, rounds: int, peers_python: str) -> Tool:
     if not adapter.is_file() or adapter.stem == "__init__" or not (number or "1").isdecimal():
         raise UnknownTool(f"no tool {text}: there are {', '.join(built_in())}, and paths of adapters (.py)")
     spec = importlib.util.spec_from_file_location("adapter", adapter)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     python = sys.executable if adapter.stem == OURS else peers_python

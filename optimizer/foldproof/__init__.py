@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from foldproof.errors import (
         FoldproofError,
         ModelError,
+        OriginalUsedWarning,
         RuleError,
         UnverifiedError,
         UnverifiedWarning,
@@ -20,12 +21,14 @@ if TYPE_CHECKING:
     from foldproof.options import Options
     from foldproof.pipeline import Optimizer, Result, optimize, optimize_file, verify
     from foldproof.reporting.report import Report
+    from foldproof.sessions import load_session
     from foldproof.verification import Verification
 
 _HOMES = {
     "foldproof.errors": (
         "FoldproofError",
         "ModelError",
+        "OriginalUsedWarning",
         "RuleError",
         "UnverifiedError",
         "UnverifiedWarning",
@@ -35,6 +38,7 @@ _HOMES = {
     "foldproof.options": ("Options",),
     "foldproof.pipeline": ("Optimizer", "Result", "optimize", "optimize_file", "verify"),
     "foldproof.reporting.report": ("Report",),
+    "foldproof.sessions": ("load_session",),
     "foldproof.verification": ("Verification",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
@@ -44,6 +48,7 @@ __all__ = [
     "ModelError",
     "Optimizer",
     "Options",
+    "OriginalUsedWarning",
     "Report",
     "Result",
     "RuleError",
@@ -52,6 +57,7 @@ __all__ = [
     "UsageError",
     "Verification",
     "VerificationError",
+    "load_session",
     "optimize",
     "optimize_file",
     "verify",

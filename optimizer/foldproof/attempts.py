@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Collection
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from foldproof.destinations import check_destination
 from foldproof.engines import Worker
@@ -15,7 +15,9 @@ from foldproof.errors import UnverifiedError
 from foldproof.model_file import Source
 from foldproof.options import Options
 from foldproof.run import Plan, Run
-from foldproof.verification import Progress, Runnable, Settings, Verifier
+
+if TYPE_CHECKING:
+    from foldproof.verification import Progress, Runnable, Verifier
 
 
 class Attempts:
@@ -29,7 +31,7 @@ class Attempts:
         load: Gives the model anew, as a rewrite changes it.
         target: The file to write in the end; None where the result stays in memory.
         force: Overwrite a file that is not an earlier output.
-        progress: Is told what verification does next.
+        progress: Is told what is done next, and how much of how much was done; 0 of 0 where nobody knows.
     """
 
     def __init__(
@@ -128,17 +130,25 @@ class Attempts:
 
     def _begun(self, plan: Plan) -> Run:
         start = time.perf_counter()
+        if self._progress is not None:
+            self._progress("reading the model", 0, 0)
         source = self._load()
-        return Run(self._options, plan, source, seconds=time.perf_counter() - start)
+        return Run(self._options, plan, source, seconds=time.perf_counter() - start, progress=self._progress)
+
+    def _verifies(self, words: str, done: int, steps: int) -> None:
+        if self._progress is not None:
+            self._progress(f"verifying at {words}", done, steps)
 
     def _begin_to_verify(self, run: Run) -> None:
         """Begins to load the original, at the first attempt."""
         if not self._options.verify or self._verifier is not None or self._why_no_verifier:
             return
+        from foldproof.verification import Settings, Verifier
+
         options = self._options
         settings = Settings(options.seed, options.feeds, options.bind, options.verify_seconds)
         try:
-            verifier = Verifier(run.original(self._stack), settings, progress=self._progress)
+            verifier = Verifier(run.original(self._stack), settings, progress=self._verifies)
         except UnverifiedError as error:  # there is no runtime at all
             self._why_no_verifier = str(error).rstrip(".")
             return

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
-import os
 from pathlib import Path
+
+from foldproof.cache_folder import cache_folder
 
 
 def remember(path: Path) -> None:
@@ -16,6 +18,12 @@ def remember(path: Path) -> None:
         record.write_text(json.dumps(_stamp(path)), encoding="utf-8")
     except (OSError, RuntimeError):  # RuntimeError: there is no home directory
         return
+
+
+def forget(path: Path) -> None:
+    """Takes back what `remember` wrote down, of a file that is about to go."""
+    with contextlib.suppress(OSError, RuntimeError):
+        _record(path).unlink(missing_ok=True)
 
 
 def is_ours(path: Path) -> bool:
@@ -32,6 +40,4 @@ def _stamp(path: Path) -> dict[str, object]:
 
 
 def _record(path: Path) -> Path:
-    home = os.environ.get("XDG_CACHE_HOME")
-    folder = Path(home) if home else Path.home() / ".cache"
-    return folder / "foldproof" / "outputs" / f"{hashlib.sha256(str(path.resolve()).encode()).hexdigest()}.json"
+    return cache_folder() / "outputs" / f"{hashlib.sha256(str(path.resolve()).encode()).hexdigest()}.json"

@@ -94,3 +94,7 @@ class RuleError(FoldproofError):
 
 class UnverifiedWarning(UserWarning):
     """The model was optimized by exact rules alone, and nothing could run it to verify the result."""
+
+
+class OriginalUsedWarning(UserWarning):
+    """A session runs the original model, as there is no optimized one that is verified."""

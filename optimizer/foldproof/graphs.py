@@ -111,7 +111,7 @@ def annotated_names(model: ir.Model) -> set[str]:
         name
         for graph in all_graphs(model)
         for value in (*graph.inputs, *graph.initializers.values(), *(out for node in graph for out in node.outputs))
-        for name in value.meta.get("quant_parameter_tensor_names", {}).values()
+        for name in (value.meta.get("quant_parameter_tensor_names") or {}).values()
     }
 
 
@@ -123,6 +123,11 @@ def operator_name(node: ir.Node) -> str:
 def tensor_type(dtype: ir.DataType) -> str:
     """A tensor's type as operator schemas spell it: `tensor(int64)`."""
     return f"tensor({dtype.name.lower()})"
+
+
+def dtype_name(dtype: ir.DataType) -> str:
+    """An element type as people write it: `float32`, `int64`."""
+    return {"FLOAT": "float32", "DOUBLE": "float64"}.get(dtype.name, dtype.name.lower())
 
 
 def node_label(node: ir.Node) -> str | None:

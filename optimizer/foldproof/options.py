@@ -25,6 +25,7 @@ class Options:
         set_dim: Integers for symbolic dims of the graph inputs, by name, or as `input:axis` for an unnamed one.
         rules: The names of the only rules to apply; None means all.
         skip_rules: The names of rules not to apply.
+        rules_from: Modules whose rules are there besides those of the installed packs, by their names or files.
         level: 1 folds shapes and cleans up, 2 applies all rules but those of level 3, which may make the file grow.
         exact: Apply only rules that keep each bit of the outputs.
         keep_node: The names of nodes that no rule may take away or change.
@@ -58,6 +59,7 @@ class Options:
     set_dim: Mapping[str, int] = dataclasses.field(default_factory=dict)
     rules: Sequence[str] | None = None
     skip_rules: Sequence[str] = ()
+    rules_from: Sequence[str] = ()
     keep_node: Sequence[str] = ()
     level: int = 2
     exact: bool = False
@@ -95,7 +97,7 @@ class Options:
         if not isinstance(self.set_dim, Mapping):
             raise UsageError(f"set_dim is {self.set_dim!r}", hint='Give a mapping, such as {"batch": 1}')
         object.__setattr__(self, "set_dim", {name: _size(name, size) for name, size in self.set_dim.items()})
-        for field in ("rules", "skip_rules", "keep_node"):
+        for field in ("rules", "skip_rules", "rules_from", "keep_node"):
             given = getattr(self, field)
             if given is None and field == "rules":
                 continue

@@ -13,7 +13,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, TypeVar
 
 import onnx
 import onnx_ir as ir
@@ -23,6 +23,7 @@ from foldproof.attempts import Attempts
 from foldproof.bisection import Suspicion, first_bad
 from foldproof.destinations import check_destination, check_empty, check_report, write_json, write_text
 from foldproof.errors import UnverifiedError, UnverifiedWarning, UsageError, VerificationError
+from foldproof.integrations.torch_program import Program, is_program, with_model
 from foldproof.model_file import Source
 from foldproof.model_file.formats import is_binary
 from foldproof.options import Options
@@ -31,11 +32,12 @@ from foldproof.rewriting import Entry, Rule
 from foldproof.rewriting.packs import chosen, installed
 from foldproof.rollback import Rollback
 from foldproof.run import Plan, Run
-from foldproof.verification import Progress, Runnable, Verification
-from foldproof.verification import verify as compare
 
-AnyModel: TypeAlias = "onnx.ModelProto | ir.Model | str | os.PathLike[str]"
-"""A model in memory, or the path of its file."""
+if TYPE_CHECKING:
+    from foldproof.verification import Progress, Runnable, Verification
+
+AnyModel: TypeAlias = "onnx.ModelProto | ir.Model | Program | str | os.PathLike[str]"
+"""A model in memory, be it in a `torch.onnx.ONNXProgram`, or the path of its file."""
 
 _Model = TypeVar("_Model", onnx.ModelProto, ir.Model)
 
@@ -45,11 +47,12 @@ class Result:
     """An optimized model with the report of how it came about.
 
     Attributes:
-        model: A new model of the kind that was given; an `onnx_ir.Model` where a path was given.
+        model: A new model of the kind that was given, so a new `torch.onnx.ONNXProgram` for one; an `onnx_ir.Model`
+            where a path was given.
         report: The report.
     """
 
-    model: onnx.ModelProto | ir.Model
+    model: onnx.ModelProto | ir.Model | Program
     report: Report
 
     def _repr_html_(self) -> str:
@@ -73,7 +76,8 @@ class Optimizer:
     ) -> None:
         self.options = options or Options()
         self._progress = progress
-        wanted = chosen(installed() if rules is None else rules, self.options.rules, self.options.skip_rules)
+        known = installed(self.options.rules_from) if rules is None else rules
+        wanted = chosen(known, self.options.rules, self.options.skip_rules)
         self.rules = [
             rule
             for rule in wanted
@@ -107,7 +111,9 @@ class Optimizer:
                 warnings.warn(message, UnverifiedWarning, stacklevel=3)
             report = run.report()
             self._write_page(report)
-            return Result(run.optimized_proto if isinstance(model, onnx.ModelProto) else run.source.model, report)
+            if isinstance(model, onnx.ModelProto):
+                return Result(run.optimized_proto, report)
+            return Result(with_model(model, run.source.model) if is_program(model) else run.source.model, report)
 
     def run_file(
         self,
@@ -241,7 +247,8 @@ def optimize(model: AnyModel, **options: Any) -> Any:
     """Optimizes a model and verifies the result.
 
     Args:
-        model: An `onnx.ModelProto`, an `onnx_ir.Model`, or the path of a model's file. It is not changed.
+        model: An `onnx.ModelProto`, an `onnx_ir.Model`, a `torch.onnx.ONNXProgram`, or the path of a model's file. It
+            is not changed.
         options: Those of the command, by name: see `foldproof.Options`. For example `verify=False`,
             `set_dim={"batch": 1}`.
 
@@ -313,6 +320,8 @@ def verify(
         UsageError: The feeds or the sizes don't fit the models.
         UnverifiedError: onnxruntime is not installed.
     """
+    from foldproof.verification import verify as compare
+
     options = Options(
         seed=seed, feeds=None if feeds is None else Path(feeds), bind=bind or {}, verify_seconds=verify_seconds
     )
@@ -409,8 +418,11 @@ def _source_of(model: AnyModel) -> Source:
         return model_file.from_ir(model)
     if isinstance(model, (str, os.PathLike)):
         return model_file.read(model)
+    if is_program(model):
+        return model_file.from_ir(model.model)
     raise UsageError(
-        f"{type(model).__name__} is no model", hint="Give an onnx.ModelProto, an onnx_ir.Model or the path of a file"
+        f"{type(model).__name__} is no model",
+        hint="Give an onnx.ModelProto, an onnx_ir.Model, a torch.onnx.ONNXProgram or the path of a file",
     )
 
 

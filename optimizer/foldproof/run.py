@@ -18,7 +18,7 @@ from foldproof.dims import bind_dims
 from foldproof.engines import EngineError, Worker
 from foldproof.errors import ModelError, UsageError, VerificationError
 from foldproof.facts import Facts
-from foldproof.facts.claims import contradictions, correct
+from foldproof.facts.claims import contradiction, correct, disproved
 from foldproof.folding import Budget, Folder, constant_folding
 from foldproof.gc_pause import gc_paused
 from foldproof.graphs import all_graphs, called_functions, count_operators, node_label, operator_name
@@ -30,12 +30,20 @@ from foldproof.reporting.fates import Watch
 from foldproof.reporting.report import Report, TakenBack, Verdict
 from foldproof.reporting.unfolded import unfolded
 from foldproof.rewriting import Rewriter, Rule
-from foldproof.verification import Runnable, Verification, Verifier, find_probes, find_proven
 
 if TYPE_CHECKING:
     from foldproof.certificates.certifier import Certifier
     from foldproof.measuring import Measured
     from foldproof.reporting.story import Storyteller
+    from foldproof.verification import Progress, Runnable, Verification, Verifier
+
+_WORDS = {
+    "optimize": "proving facts",
+    "write": "writing",
+    "verify": "verifying",
+    "restate": "restating the rewrites",
+    "measure": "measuring both models",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,7 +71,7 @@ class Run:
         plan: Which rewrites to do.
         source: The model.
         seconds: How long it took to load it.
-        progress: Is told what verification does next.
+        progress: Is told what is done next, and how much of how much was done; 0 of 0 where nobody knows.
 
     Attributes:
         source: The model; after `rewrite`, the optimized one.
@@ -73,7 +81,10 @@ class Run:
         taken_back: What earlier runs of the same model were found guilty of, and this one leaves out.
     """
 
-    def __init__(self, options: Options, plan: Plan, source: Source, seconds: float) -> None:
+    def __init__(
+        self, options: Options, plan: Plan, source: Source, seconds: float, progress: Progress | None = None
+    ) -> None:
+        self._progress = progress
         self._options = options
         self._plan = plan
         self._seconds = {"load": seconds}
@@ -103,6 +114,8 @@ class Run:
     @contextlib.contextmanager
     def _timed(self, stage: str) -> Iterator[None]:
         start = time.perf_counter()
+        if self._progress is not None:
+            self._progress(_WORDS[stage], 0, 0)
         try:
             yield
         finally:
@@ -149,7 +162,8 @@ class Run:
             overridable = overridable_names(model, self._options)
             self._facts = Facts(model, overridable)
             self._watch = Watch(model, self._facts)
-            self._contradictions = tuple(contradictions(model, self._facts))
+            wrong = disproved(model, self._facts)
+            self._contradictions = tuple(contradiction(value, self._facts) for value in wrong)
             self._costs_before = costs_of(model, self._facts)
             if self._options.report is not None:
                 from foldproof.reporting.story import Storyteller
@@ -177,16 +191,23 @@ class Run:
                     *([] if self._storyteller is None else [self._storyteller]),
                     *([] if tracker is None else [tracker]),
                 ],
+                progress=self._rewrites,
             )
             called = called_functions(model)
-            source.corrected.extend(correct(model, self._facts))  # a rule leaves alone what is declared wrongly
+            source.corrected.extend(correct(wrong, model, self._facts))  # rules leave alone what is declared wrongly
             self._rewriter.run()
             if self._options.inline_functions:
                 for identifier in called - called_functions(model):
                     del model.functions[identifier]
-            source.corrected.extend(correct(model, self._facts))
+            source.corrected.extend(correct(disproved(model, self._facts), model, self._facts))
             if tracker is not None:
                 tracker.record().write(model)
+
+    def _rewrites(self, waiting: int, nodes: int) -> None:
+        if self._progress is not None:
+            done = max(nodes - waiting, 0)
+            words = f"optimizing: {done:,} of {nodes:,} nodes, {len(self._rewriter.ledger):,} rewrites"
+            self._progress(words, done, nodes)
 
     @property
     def rewriter(self) -> Rewriter:
@@ -245,6 +266,8 @@ class Run:
             VerificationError: They differ.
             ModelError: Nothing can run the original, and it turns out to be invalid.
         """
+        from foldproof.verification import Verification, find_probes, find_proven
+
         with self._timed("verify"):
             if isinstance(verifier, str):
                 self._verification = Verification("unverified", reason=verifier)

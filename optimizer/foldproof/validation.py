@@ -117,7 +117,7 @@ def _operator(node: onnx.NodeProto) -> str:
 
 def _node_error(node: onnx.NodeProto, reason: str, hint: str | None = None) -> ModelError:
     name = node.name or next(filter(None, node.output), "(unnamed)")
-    return ModelError(reason, node=name, operator=_operator(node) or None, hint=hint)
+    return ModelError(reason, node=str(name), operator=_operator(node) or None, hint=hint or "Export the model again")
 
 
 def _undefined(name: str, reader: onnx.NodeProto) -> ModelError:
@@ -179,14 +179,20 @@ class _Checker:
             inputs = node.input
             if not defined.issuperset(inputs):
                 early.update((name, node) for name in inputs if name not in defined)
+            for text in (node.name, node.op_type, node.domain, node.overload, *(each.name for each in node.attribute)):
+                if not isinstance(text, str):  # protobuf hands out as bytes what is not UTF-8
+                    raise _node_error(node, f"it, its operator or an attribute is called {text!r}: that is no UTF-8")
             if len({attribute.name for attribute in node.attribute}) < len(node.attribute):
                 raise _node_error(node, "it has an attribute twice", "Export the model again")
             for attribute in node.attribute:
                 kind = attribute.type
-                if not attribute.ref_attr_name:
-                    field = _SINGULAR.get(kind)
-                    if (field is None and kind not in _PLURAL) or (field is not None and not attribute.HasField(field)):
-                        raise _node_error(node, f"its attribute {attribute.name!r} lacks its type, or a value of it")
+                if attribute.ref_attr_name:
+                    if kind in _NESTED:
+                        raise _node_error(node, f"its attribute {attribute.name!r} refers to a graph elsewhere")
+                    continue
+                field = _SINGULAR.get(kind)
+                if (field is None and kind not in _PLURAL) or (field is not None and not attribute.HasField(field)):
+                    raise _node_error(node, f"its attribute {attribute.name!r} lacks its type, or a value of it")
                 if kind in _NESTED:
                     reads = self._check_subgraphs(attribute)
                     if reads:
@@ -282,9 +288,9 @@ def _function_name(key: _FunctionId) -> str:
 
 
 def _check_functions(functions: Mapping[_FunctionId, onnx.FunctionProto], called: Iterable[_FunctionId]) -> None:
-    """Checks the body of each function that is called, and that none, called or not, calls itself.
+    """Checks the body of each function, and that none calls itself.
 
-    A body that nothing calls is not checked further: onnxruntime does not look at it either.
+    What a body that nothing calls reads may be defined nowhere: onnxruntime does not look at it either.
     """
     calls: dict[_FunctionId, list[_FunctionId]] = {}
     waiting = [key for key in called if key in functions]
@@ -295,17 +301,21 @@ def _check_functions(functions: Mapping[_FunctionId, onnx.FunctionProto], called
             waiting += calls[key]
     for key, function in functions.items():
         if key not in calls:
-            calls[key] = [k for k in _direct_calls(function.node) if k in functions]
+            calls[key] = _check_body(function, functions, is_called=False)
     done: set[_FunctionId] = set()
     for key in functions:
         _check_not_recursive(key, calls, done)
 
 
-def _check_body(function: onnx.FunctionProto, functions: Mapping[_FunctionId, object]) -> list[_FunctionId]:
-    """Checks a function that is called, and returns the functions that it calls."""
+def _check_body(
+    function: onnx.FunctionProto, functions: Mapping[_FunctionId, object], is_called: bool = True
+) -> list[_FunctionId]:
+    """Checks a function, and returns the functions that it calls."""
     checker = _Checker(_imported(function.opset_import), functions)
     inputs = _unique(function.input, "input", function.name)
     undefined, defined = checker.check_nodes(function.node, inputs)
+    if not is_called:
+        return [key for key in checker.called if key in functions]
     for name, reader in undefined.items():
         raise _undefined(name, reader)
     for name in function.output:
@@ -315,16 +325,6 @@ def _check_body(function: onnx.FunctionProto, functions: Mapping[_FunctionId, ob
                 hint="Export the model again",
             )
     return [key for key in checker.called if key in functions]
-
-
-def _direct_calls(nodes: Iterable[onnx.NodeProto]) -> list[_FunctionId]:
-    calls: list[_FunctionId] = []
-    for node in nodes:
-        calls.append((canonical_domain(node.domain), node.op_type, node.overload))
-        for attribute in node.attribute:
-            for graph in (*attribute.graphs, *((attribute.g,) if attribute.HasField("g") else ())):
-                calls += _direct_calls(graph.node)
-    return calls
 
 
 def _check_not_recursive(

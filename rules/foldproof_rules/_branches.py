@@ -17,7 +17,7 @@ class Branches(NamedTuple):
 def branches_of(node: ir.Node) -> Branches | None:
     """The branches of an If; None where they are not given or don't fit the outputs."""
     given = [node.attributes.get(name) for name in ("then_branch", "else_branch")]
-    graphs = [each.as_graph() for each in given if each is not None and not each.is_ref()]
+    graphs = [each.as_graph() for each in given if each is not None and each.type is ir.AttributeType.GRAPH]
     if len(graphs) != 2 or any(len(graph.outputs) != len(node.outputs) or graph.inputs for graph in graphs):
         return None
     return Branches(*graphs)

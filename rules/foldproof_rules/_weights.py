@@ -23,6 +23,9 @@ FLOATS = frozenset({ir.DataType.FLOAT, ir.DataType.DOUBLE, ir.DataType.FLOAT16, 
 TINY = 1024
 """Weights of at most this many bytes may be stored a second time, where another node goes on reading them."""
 
+_BLOCK = 1 << 18
+"""How many elements are looked at at a time."""
+
 HEADROOM = 0.75
 """New weights are at most the greatest number of their type to this power: sums of their products don't overflow where
 those of the old ones, scaled afterwards, were finite."""
@@ -133,19 +136,33 @@ def loss(array: Array, like: Weights) -> Reason | None:
         array: The new weights in float64; dims of 1 stand for all of `like`.
         like: Those that they replace.
     """
-    with np.errstate(all="ignore"):
-        rounded = array.astype(like.dtype.numpy()).astype(np.float64)
-    if not np.isfinite(rounded).all():
-        return Reason("a new weight is not finite in {}", like.dtype.name.lower())
-    if np.abs(rounded).max(initial=0.0) > float(like.dtype.max) ** HEADROOM:
-        return Reason("a new weight is so large in {} that a sum of products may overflow", like.dtype.name.lower())
-    error = np.abs(rounded - array)
+    largest = max((float(np.abs(block).max(initial=0.0)) for block in _blocks(array)), default=0.0)
     allowed = 2.0 * _epsilon(like.dtype)
-    if array.size and (error > allowed * np.maximum(np.abs(array), np.abs(array).max(initial=0.0) * allowed)).any():
+    is_finite, largest_rounded, is_precise = True, 0.0, True
+    for block in _blocks(array):
+        with np.errstate(all="ignore"):
+            rounded = block.astype(like.dtype.numpy()).astype(np.float64)
+            is_finite &= bool(np.isfinite(rounded).all())
+            largest_rounded = max(largest_rounded, float(np.abs(rounded).max(initial=0.0)))
+            error = np.abs(rounded - block)
+            is_precise &= not (error > allowed * np.maximum(np.abs(block), largest * allowed)).any()
+    if not is_finite:
+        return Reason("a new weight is not finite in {}", like.dtype.name.lower())
+    if largest_rounded > float(like.dtype.max) ** HEADROOM:
+        return Reason("a new weight is so large in {} that a sum of products may overflow", like.dtype.name.lower())
+    if not is_precise:
         return Reason("the new weights lose precision in {}", like.dtype.name.lower())
     if like.is_filled and array.size > max(like.shape, default=1) and _bytes_of(like) > TINY:
         return Reason("the new weights are no longer made of few numbers, and the file would grow")
     return None
+
+
+def _blocks(array: Array) -> list[Array]:
+    """Views of parts of an array, so that what is computed of them takes little memory."""
+    if array.size <= _BLOCK:
+        return [array]
+    axis = int(np.argmax(array.shape))
+    return np.array_split(array, min(array.shape[axis], -(-array.size // _BLOCK)), axis=axis)
 
 
 def _bytes_of(like: Weights) -> int:

@@ -17,8 +17,9 @@ def dead_node(node: ir.Node, facts: Facts) -> Outcome:
     Example:
         g (float[N] x) => (float[N] y) { z = Exp (x)  y = Neg (x) }
     """
-    if any(output.uses() or output.is_graph_output() for output in node.outputs):
-        return None
+    for output in node.outputs:
+        if output.is_graph_output() or output.uses():
+            return None
     if node.graph is not None and not facts.root(node.graph).outputs:
         return Reason("the model has no outputs, and runtimes refuse one without nodes")
     if facts.is_opaque(node):

@@ -25,8 +25,8 @@ from foldproof_rules.slicing import cuts_of, measured_axes, shape_of
 
 def axis_of(node: ir.Node, facts: Facts) -> int | None:
     """The axis of a Gather counted from the front; None where it is not known."""
-    axes = axes_in((attribute(node, "axis", 0),), facts.of(node.inputs[0]).rank)
-    return None if axes is None or has_reference(node) else axes[0]
+    axes = None if has_reference(node) else axes_in((attribute(node, "axis", 0),), facts.of(node.inputs[0]).rank)
+    return None if axes is None else axes[0]
 
 
 def _known(value: ir.Value | None, facts: Facts) -> np.ndarray[Any, Any] | None:

@@ -35,6 +35,8 @@ def main() -> int:
         nonlocal told
         for fault, text in list(tally.faults.values())[told:]:
             sys.stdout.write(f"file {fault}: {text}\n\n")
+            if arguments.save is not None:
+                _save(fault, text, seeds, arguments.save)
         told = len(tally.faults)
         if (number + 1 - arguments.seed) % 1000 == 0:
             sys.stdout.write(f"up to {number}, {time.monotonic() - start:.0f} s: {tally}\n")
@@ -44,18 +46,14 @@ def main() -> int:
     sys.stdout.write(f"{time.monotonic() - start:.0f} s, {tally}\n")
     for kind, count in tally.counts.most_common():
         sys.stdout.write(f"{count:6} from file {tally.faults[kind][0]}: {kind}\n")
-    if arguments.save is not None and tally.faults:
-        _save(tally, seeds, arguments.save)
     return 1 if tally.faults else 0
 
 
-def _save(tally: Tally, seeds: Seeds, folder: Path) -> None:
+def _save(number: int, text: str, seeds: Seeds, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     models = seeds.load()
-    mutator = Mutator(models)
-    for number, text in tally.faults.values():
-        (folder / f"{number}.onnx").write_bytes(mutant(number, mutator, models))
-        (folder / f"{number}.txt").write_text(text)
+    (folder / f"{number}.onnx").write_bytes(mutant(number, Mutator(models), models))
+    (folder / f"{number}.txt").write_text(text)
 
 
 if __name__ == "__main__":

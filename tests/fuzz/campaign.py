@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import multiprocessing
 import os
 import random
@@ -41,6 +42,7 @@ class Seeds:
     node_tests: bool = False
     folders: tuple[Path, ...] = ()
 
+    @functools.lru_cache(maxsize=1)  # noqa: B019  two or three are made
     def load(self) -> Sequence[onnx.ModelProto]:
         """The models."""
         return [*small_seeds(), *(node_tests() if self.node_tests else ()), *files(self.folders)]

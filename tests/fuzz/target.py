@@ -82,7 +82,8 @@ class Target:
             if "fault of Foldproof" in warning:
                 return Outcome("warning", f"{warning}\n{warning}")
         if report.taken_back:
-            return Outcome("taken back")
+            guilty = report.taken_back[0]
+            return Outcome("taken back", f"the rule {guilty.rule} was guilty\n{guilty}")
         model_file.read(output)  # what was written has to be a model
         return Outcome("optimized" if report.verdict == "not asked" else report.verdict)
 

@@ -17,6 +17,7 @@ from foldproof.certificates.digests import FileDigest, sha256_of, versions
 from foldproof.certificates.document import Certificate, LedgerEntry
 from foldproof.certificates.trial import attempt
 from foldproof.engines import Worker
+from foldproof.errors import ModelError
 from foldproof.verification import Verification, verify
 
 
@@ -74,11 +75,14 @@ def check(certificate: Path, input: Path, output: Path, *, feeds: Path | None = 
 
     Raises:
         CertificateError: It is no certificate, or it was changed.
-        ModelError: A model can't be read.
-        UsageError: A file is missing.
+        ModelError: A model is not there, or can't be read.
+        UsageError: A file can't be read.
         UnverifiedError: onnxruntime is not installed.
     """
     made = document.read(certificate)
+    for model in (input, output):
+        if not model.is_file():
+            raise ModelError(f"there is no file {model}", hint="Check the path")
     files = [*_located(made.input, input), *_located(made.subject, output)]
     problems = list(_changed(files))
     if feeds is not None:

@@ -10,10 +10,14 @@ from foldproof import __version__
 from foldproof.cli.bisect import bisect
 from foldproof.cli.check import check
 from foldproof.cli.check_rule import check_rule
+from foldproof.cli.config import config
+from foldproof.cli.diff import diff
 from foldproof.cli.explain import explain
+from foldproof.cli.gate import gate
 from foldproof.cli.optimize import optimize
 from foldproof.cli.rules import rules
 from foldproof.cli.shared import EXIT_STATUS, printable, unwrapped
+from foldproof.cli.signals import ending_by_signal
 from foldproof.cli.verify import verify
 from foldproof.errors import FoldproofError
 
@@ -26,7 +30,8 @@ class _Group(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            with ending_by_signal():
+                return super().invoke(ctx)
         except FoldproofError as error:
             click.echo(f"foldproof: error: {printable(str(error))}", err=True)
             ctx.exit(error.exit_status)
@@ -49,6 +54,7 @@ def main() -> None:
       foldproof optimize model.onnx -o small.onnx
       foldproof optimize model.onnx --set-dim batch=1  more becomes static
       foldproof verify model.onnx other.onnx           compares any two models
+      foldproof diff model.onnx model.opt.onnx         what differs, by structure
       foldproof explain model.onnx                     why nodes stay, and what would fold them
       foldproof rules                                  lists the rewrites
       foldproof check-rule my_pack.rules               tries rules at many small models
@@ -59,5 +65,5 @@ def main() -> None:
     """
 
 
-for command in (optimize, verify, explain, check, bisect, check_rule, rules):
+for command in (optimize, verify, diff, explain, check, bisect, check_rule, rules, config, gate):
     main.add_command(command)

@@ -19,8 +19,8 @@ from foldproof.cli.shared import Command, check_json, json_option, write_json
 def check_rule(ctx: click.Context, names: Sequence[str], thorough: bool, seed: int, json_file: Path | None) -> None:
     r"""Try rules at many variations of their examples, and run each model before and after.
 
-    RULE is the name of an installed rule, MODULE that of a module of rules, such as my_pack.rules; it may stand in the
-    working directory.
+    RULE is the name of an installed rule, MODULE that of a module of rules, such as my_pack.rules, which may stand in
+    the working directory, or the path of a .py file.
 
     \b
     Exit status:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from foldproof.cli.shared import EXISTING, Command, check_json, dims, json_option, write_json
+from foldproof.cli.shared import EXISTING, Command, check_json, dims, json_option, rules_from_option, write_json
 from foldproof.errors import UsageError
 
 
@@ -19,6 +19,7 @@ from foldproof.errors import UsageError
 )  # fmt: skip
 @click.option("--op", "operators", metavar="OP", multiple=True, help="All nodes of an operator. [default: Size, Shape]")
 @click.option("--rule", metavar="NAME", help="Where this rule applies, and where it does not and why.")
+@rules_from_option
 @click.option(
     "--set-dim", metavar="NAME=N", multiple=True, callback=dims, help="Explain it with this dim bound. Repeatable."
 )
@@ -27,8 +28,8 @@ from foldproof.errors import UsageError
 @click.option("--all", "everything", is_flag=True, help="Tell all of each node, and all steps.")
 @json_option("it")
 def explain(
-    model: Path, nodes: Sequence[str], operators: Sequence[str], rule: str | None, set_dim: Mapping[str, int],
-    level: int, exact: bool, everything: bool, json_file: Path | None,
+    model: Path, nodes: Sequence[str], operators: Sequence[str], rule: str | None, rules_from: Sequence[str],
+    set_dim: Mapping[str, int], level: int, exact: bool, everything: bool, json_file: Path | None,
 ) -> None:  # fmt: skip
     r"""Explains what is known of nodes and why, what `optimize` does with them, and what would fold them.
 
@@ -52,7 +53,7 @@ def explain(
     if rule is not None and (nodes or operators):
         raise UsageError("--rule is asked for with --node or --op", hint="Ask for one of them at a time")
     check_json(json_file, [model], force=False)
-    options = Options(set_dim=set_dim, level=level, exact=exact, verify=False)
+    options = Options(rules_from=rules_from, set_dim=set_dim, level=level, exact=exact, verify=False)
     if rule is not None:
         of_rule = explain_rule(model, rule, options)
         write_json(of_rule.to_dict(), json_file)

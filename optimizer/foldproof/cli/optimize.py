@@ -107,9 +107,9 @@ def optimize(
     """
     from foldproof.options import Options
     from foldproof.pipeline import Optimizer
-    from foldproof.reporting.progress import ProgressLine
+    from foldproof.reporting.progress import ProgressDisplay
 
-    progress = ProgressLine(quiet=quiet)
+    progress = ProgressDisplay(quiet=quiet)
     optimizer = Optimizer(Options(verify=not no_verify, rules=only_rules(rules), **options), progress=progress)
     if output is not None and options["in_place"]:
         raise UsageError("--in-place and -o name two outputs", hint="Leave out one of them")
@@ -146,4 +146,4 @@ def beside(model: Path) -> Path:
     if model == STREAM:
         return STREAM
     suffix = ".onnx" if is_binary(model) else model.suffix
-    return model.with_name(f"{model.name.removesuffix(suffix)}.opt{suffix}")
+    return model.parent / f"{model.name.removesuffix(suffix)}.opt{suffix}"

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from foldproof.cli.shared import Command, check_json, json_option, write_json
+from foldproof.cli.shared import Command, check_json, json_option, rules_from_option, write_json
 
 
 @click.command(cls=Command)
 @click.argument("name", required=False)
+@rules_from_option
 @json_option("it")
-def rules(name: str | None, json_file: Path | None) -> None:
+def rules(name: str | None, rules_from: Sequence[str], json_file: Path | None) -> None:
     r"""Lists the rules, or says all about the rule NAME, with an example before and after.
 
     \b
@@ -25,7 +27,7 @@ def rules(name: str | None, json_file: Path | None) -> None:
     from foldproof.rewriting.packs import chosen, installed
 
     check_json(json_file, [], force=False)
-    known = installed()
+    known = installed(rules_from)
     if name is None:
         write_json({"rules": [summary(rule) for rule in known]}, json_file)
         if json_file != Path("-"):

@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from foldproof.cli.configured import ConfiguredCommand
+
 EXIT_STATUS = """\b
 Exit status:
   0  done and verified
@@ -23,7 +25,7 @@ Nothing is written but with 0, or by --allow-unverified.
 EXISTING = click.Path(path_type=Path)
 
 
-class Command(click.Command):
+class Command(ConfiguredCommand):
     """A command whose docstring is a raw string."""
 
     def __init__(self, name: str | None = None, **options: Any) -> None:
@@ -92,6 +94,12 @@ def how_to_verify(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
+rules_from_option = click.option(
+    "--rules-from", metavar="MODULE", multiple=True,
+    help="Use the rules of this module too, such as my_pack.rules or my_rules.py. Repeatable.",
+)  # fmt: skip
+
+
 def which_rules(command: Callable[..., None]) -> Callable[..., None]:
     """The options that say which rewrites are done."""
     for option in (
@@ -102,6 +110,7 @@ def which_rules(command: Callable[..., None]) -> Callable[..., None]:
         click.option(
             "--skip-rules", metavar="NAME,...", multiple=True, callback=names, help="Don't apply these rules."
         ),
+        rules_from_option,
         click.option("--rules", metavar="NAME,...", multiple=True, help="Apply only these rules; `none` for none."),
     ):
         command = option(command)

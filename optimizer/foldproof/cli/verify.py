@@ -43,11 +43,11 @@ def verify(
       foldproof verify model.onnx model.opt.onnx --bind batch=1,8 --bind seq=1,128
     """
     from foldproof.pipeline import verify as compare
-    from foldproof.reporting.progress import ProgressLine
+    from foldproof.reporting.progress import ProgressDisplay
 
     check_json(json_file, [a, b], force=False)
-    with ProgressLine(quiet=quiet) as progress:
-        verification = compare(a, b, reference=reference is not None, progress=progress, **options)
+    with ProgressDisplay(quiet=quiet) as progress:
+        verification = compare(a, b, reference=reference is not None, progress=progress.under("verifying at"), **options)
     write_json(verification.to_dict(), json_file)
     if not quiet and json_file != Path("-"):
         from foldproof.reporting import terminal

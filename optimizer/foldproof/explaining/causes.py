@@ -80,8 +80,25 @@ class Causes:
             )
             return (Cause(f"{value.name} = {call_text(node)}: {known}", value),)
         if node.op_type in CROSS_CHECKED and not node.domain:
-            return (Cause(f"the shape of {_first(node)} is not known", value),)
+            return (self._of_unknown_shape(node),)
         return None
+
+    def _of_unknown_shape(self, node: ir.Node) -> Cause:
+        """Where the shape that a node looks at was lost: at the first node of which it is unknown."""
+        read = next((value for value in node.inputs if value is not None), None)
+        if read is None:
+            return Cause("its input is left out", node.outputs[0])
+        seen: set[ir.Value] = set()
+        while (maker := read.producer()) is not None and read not in seen:
+            seen.add(read)
+            further = next((each for each in reads_of(maker) if self._facts.of(each).shape is None), None)
+            if further is None:
+                break
+            read = further
+        if maker is None:
+            return Cause(f"the rank of {read.name} is not known", read)
+        why = f": nothing is known of what {operator_name(maker)} does" if self._facts.is_opaque(maker) else ""
+        return Cause(f"the rank of {read.name} = {call_text(maker)} is not known{why}", read)
 
     def _of_source(self, value: ir.Value) -> Cause:
         facts = self._facts
@@ -131,6 +148,3 @@ def _by_content(node: ir.Node) -> tuple[ir.Value, ...]:
     """What a node reads with its content, all but those of which it looks at the shape alone."""
     return () if node.op_type in CROSS_CHECKED and not node.domain else reads_of(node)
 
-
-def _first(node: ir.Node) -> str:
-    return next((str(value.name) for value in node.inputs if value is not None), "nothing")

@@ -79,7 +79,7 @@ def explain_rule(path: str | os.PathLike[str], rule: str, options: Options | Non
         FoldproofError: See `explain`.
     """
     options = options or Options()
-    asked = chosen(installed(), [rule], ())[0]
+    asked = chosen(installed(options.rules_from), [rule], ())[0]
     rules = Optimizer(options).rules
     note = ""
     if all(each.name != rule for each in rules):

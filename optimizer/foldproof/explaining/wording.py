@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import onnx_ir as ir
 
 from foldproof.facts import Fact, Facts, Kind
-from foldproof.graphs import operator_name
+from foldproof.graphs import dtype_name, operator_name
 
 MAX_SHOWN = 8
 """A tensor of more elements is not written out."""
@@ -24,7 +24,7 @@ def type_text(fact: Fact) -> str:
     if fact.kind is not Kind.TENSOR:
         item = "unknown things" if fact.item is None else type_text(fact.item)
         return f"{fact.kind.value} of {item}"
-    name = "unknown type" if fact.dtype is None else _DTYPES.get(fact.dtype.name, fact.dtype.name.lower())
+    name = "unknown type" if fact.dtype is None else dtype_name(fact.dtype)
     return f"{name}[{'of unknown rank' if fact.shape is None else dims_text(fact.shape)}]"
 
 
@@ -63,15 +63,10 @@ def source_text(value: ir.Value, facts: Facts) -> str:
 def call_text(node: ir.Node) -> str:
     """A node as an expression: `Mul(x, y)`."""
     inputs = ["" if value is None else str(value.name) for value in node.inputs]
-    more = ["..."] if len(inputs) > _MAX_INPUTS else []
-    return f"{operator_name(node)}({', '.join([*inputs[:_MAX_INPUTS], *more])})"
+    if len(inputs) > 2 and sum(map(len, inputs)) > _MAX_LENGTH:
+        inputs = [*inputs[:2], "..."]
+    return f"{operator_name(node)}({', '.join(inputs)})"
 
 
-_MAX_INPUTS = 6
-
-_DTYPES = {"FLOAT": "float32", "DOUBLE": "float64"}
-
-
-def count_text(count: int, thing: str) -> str:
-    """`1 node`, `2 nodes`."""
-    return f"{count} {thing}{'' if count == 1 else 's'}"
+_MAX_LENGTH = 80
+"""Of a node with longer names of inputs than this in all, only the first two are shown."""

@@ -2,10 +2,11 @@
 
 from foldproof.facts.dim import Dim, DimLike
 from foldproof.facts.engine import Facts
-from foldproof.facts.fact import Basis, Element, Fact, Kind, exact_array, tensor_fact
+from foldproof.facts.fact import MAX_SPLAT, Basis, Element, Fact, Kind, exact_array, tensor_fact
 from foldproof.facts.registry import NodeView, infers, infers_body
 
 __all__ = [
+    "MAX_SPLAT",
     "Basis",
     "Dim",
     "DimLike",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import onnx_ir as ir
@@ -36,55 +36,66 @@ class Contradiction:
         return dataclasses.asdict(self)
 
 
-def contradictions(model: ir.Model, facts: Facts) -> Iterator[Contradiction]:
-    """All declarations of values that nodes make which inference disproves.
+def disproved(model: ir.Model, facts: Facts) -> list[ir.Value]:
+    """All values that nodes make whose declaration inference disproves.
 
     Declarations of graph inputs are the contract: nothing can disprove them.
     """
-    for graph in all_graphs(model):
-        for node in graph:
-            for value in node.outputs:
-                if _is_wrong(value, facts):
-                    fact = facts.of(value)
-                    claimed = _text(value.dtype, None if value.shape is None else tuple(map(_name, value.shape)))
-                    yield Contradiction(str(value.name), claimed, _text(fact.dtype, fact.shape))
+    return [
+        value
+        for graph in all_graphs(model)
+        for node in graph
+        for value in node.outputs
+        if value.type is not None and _is_wrong(value, facts)
+    ]
 
 
-def correct(model: ir.Model, facts: Facts) -> Iterator[ir.Value]:
+def contradiction(value: ir.Value, facts: Facts) -> Contradiction:
+    """What a value is declared as, and what inference proves of it."""
+    fact = facts.of(value)
+    claimed = _text(value.dtype, None if value.shape is None else tuple(map(_name, value.shape)))
+    return Contradiction(str(value.name), claimed, _text(fact.dtype, fact.shape))
+
+
+def correct(values: Iterable[ir.Value], model: ir.Model, facts: Facts) -> Iterator[ir.Value]:
     """Declares the proven shape of each value whose declared shape inference disproves, and yields the value.
 
     What the contract says stays as it is written: the outputs of the main graph. So do wrong types: a model that has
     one is invalid, and is never repaired.
+
+    Args:
+        values: What is `disproved`.
+        model: The model.
+        facts: Its facts.
     """
-    for graph in all_graphs(model):
-        for node in graph:
-            for value in node.outputs:
-                fact = facts.of(value)
-                if fact.shape is None or fact.dtype is not value.dtype or not _is_wrong(value, facts):
-                    continue
-                if not (graph is model.graph and value.is_graph_output()):
-                    value.shape = ir.Shape(_corrected(fact.shape, value.shape))
-                    yield value
+    for value in values:
+        fact = facts.of(value)
+        if fact.shape is None or fact.dtype is not value.dtype:
+            continue
+        if not (value.graph is model.graph and value.is_graph_output()):
+            value.shape = ir.Shape(_corrected(fact.shape, value.shape))
+            yield value
 
 
 def _is_wrong(value: ir.Value, facts: Facts) -> bool:
-    if value.dtype is None or not isinstance(value.type, ir.TensorType):
+    declared, shape = value.type, value.shape
+    if not isinstance(declared, ir.TensorType):
         return False
     fact = facts.of(value)
     if fact.kind is not Kind.TENSOR:
         return False
-    if fact.dtype is not None and fact.dtype is not value.dtype:
+    if fact.dtype is not None and fact.dtype is not declared.dtype:
         return True
-    if value.shape is None or fact.shape is None:
+    if shape is None or fact.shape is None:
         return False
-    if len(value.shape) != len(fact.shape):
+    if len(shape) != len(fact.shape):
         return True
-    return any(_disproves(proven, claimed) for proven, claimed in zip(fact.shape, value.shape, strict=True))
+    return any(map(_disproves, fact.shape, shape))
 
 
 def _disproves(proven: DimLike, claimed: int | ir.SymbolicDim) -> bool:
     """Whether a proven dim rules out a claimed one: two different integers, or an integer where the contract varies."""
-    if not isinstance(claimed, int) or claimed < 0:
+    if proven is claimed or not isinstance(claimed, int) or claimed < 0:
         return False
     if isinstance(proven, int):
         return proven != claimed

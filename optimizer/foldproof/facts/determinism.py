@@ -33,24 +33,31 @@ def is_deterministic(node: ir.Node, facts: Facts) -> bool:
 
 
 def _is_deterministic(node: ir.Node, facts: Facts, calls: frozenset[ir.OperatorIdentifier]) -> bool:
-    identifier = node.op_identifier()
-    function = facts.function(node)
-    if facts.is_ambiguous(node):
-        return False
-    if function is not None:
-        return identifier not in calls and all(_is_deterministic(n, facts, calls | {identifier}) for n in function)
+    if facts.has_functions:
+        identifier = node.op_identifier()
+        function = facts.function(node)
+        if facts.is_ambiguous(node):
+            return False
+        if function is not None:
+            return identifier not in calls and all(_is_deterministic(n, facts, calls | {identifier}) for n in function)
+    judged = _judged(node.domain, node.op_type, facts.opset_version(node))
+    if judged is not None:
+        return judged and all(_is_deterministic(each, facts, calls) for body in bodies_of(node) for each in body)
     schema = schema_of(node.domain, node.op_type, facts.opset_version(node))
-    if schema is None:
-        return False
-    if node.op_type == "Dropout" and not node.domain:
-        return _never_trains(node, facts, schema.since_version)
-    marked = _is_marked(node.domain, node.op_type, schema.since_version) or node.op_type in _UNMARKED
-    if not marked and node.op_type not in _BODIES_DECIDE:
-        return False
-    return all(_is_deterministic(each, facts, calls) for body in bodies_of(node) for each in body)
+    return schema is not None and _never_trains(node, facts, schema.since_version)
 
 
 @functools.lru_cache(maxsize=1024)
+def _judged(domain: str, op_type: str, version: int) -> bool | None:
+    """Whether an operator is deterministic, if all that is in its bodies is; None for a Dropout, which may train."""
+    schema = schema_of(domain, op_type, version)
+    if schema is None:
+        return False
+    if op_type == "Dropout" and not domain:
+        return None
+    return op_type in _UNMARKED | _BODIES_DECIDE or _is_marked(domain, op_type, schema.since_version)
+
+
 def _is_marked(domain: str, op_type: str, version: int) -> bool:
     """Whether the schema itself says that an operator is deterministic."""
     schema = onnx.defs.get_schema(op_type, version, domain)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import os
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import onnx_ir as ir
@@ -91,7 +90,8 @@ class Facts:
 
     def opset_version(self, node: ir.Node) -> int:
         """The version of the node's domain that is in force where the node stands, 0 where none is imported."""
-        return self.version_at(node, node.domain)
+        imports = self._imports.get(node.graph) if node.graph is not None else None
+        return self.version_at(node, node.domain) if imports is None else imports.get(node.domain, 0)
 
     def version_at(self, node: ir.Node, domain: str) -> int:
         """The version of any domain that is in force where a node stands, 0 where none is imported."""
@@ -219,9 +219,10 @@ class Facts:
             The nodes of whose outputs more is known now.
         """
         taught: dict[ir.Node, None] = {}
-        queue = deque(nodes)
+        queue = dict.fromkeys(nodes)  # in which no node stands twice
         while queue:
-            node = queue.popleft()
+            node = next(iter(queue))
+            del queue[node]
             before = [self._known.get(output) for output in node.outputs]
             if None in before:
                 continue  # it will be inferred when somebody asks
@@ -232,7 +233,7 @@ class Facts:
                 new = self._known[output] = meet(old, self._known[output])
                 if is_more(new, old):
                     learnt = True
-                    queue.extend(self._readers(output))
+                    queue.update(dict.fromkeys(self._readers(output)))
             if learnt:
                 taught[node] = None
         return list(taught)
@@ -308,7 +309,7 @@ class Facts:
         tensor = value.const_value
         if tensor is not None and value.is_initializer() and not self.is_overridable(value):
             if isinstance(tensor, ir.ExternalTensor) and not os.path.exists(tensor.path):  # noqa: PTH110  much faster
-                return tensor_fact(tensor.dtype, [int(dim) for dim in tensor.shape])
+                return tensor_fact(tensor.dtype, tensor.shape.numpy())
             return constant_fact(tensor)
         if graph is self._model.graph and value.is_graph_input():
             return self._contract(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 import onnx_ir as ir
@@ -96,6 +96,7 @@ class Equivalents:
         # By the graph too: of a thousand branches that hold the same, none looks into the others.
         self._first: dict[tuple[_Key, ir.Graph | None], list[ir.Value]] = {}
         self._computed: dict[tuple[Hashable, ir.Graph], list[ir.Node]] = {}
+        self._computations: dict[ir.Node, tuple[Sequence[ir.Value | None], Hashable]] = {}
         self._stored: dict[Hashable, _Group] = {}
 
     def earlier_node(self, node: ir.Node) -> ir.Node | None:
@@ -135,15 +136,24 @@ class Equivalents:
 
     def _computation(self, node: ir.Node) -> Hashable:
         """What makes two nodes compute the same; None for a node that can't be compared."""
+        inputs, content = self._computations.get(node, (None, None))
+        if inputs is not node.inputs:  # they are a new tuple after each change
+            content = self._content(node)
+            self._computations[node] = node.inputs, content
+        if content is None:
+            return None
+        return content, tuple([bool(output.name) for output in node.outputs])
+
+    def _content(self, node: ir.Node) -> Hashable:
+        """The operator, the inputs and the attributes; None where an attribute can't be compared."""
         attributes = []
-        for name, attribute in sorted(node.attributes.items()):
+        for name, attribute in sorted(node.attributes.data.items()):
             content = _attribute_content(attribute)
             if content is None:
                 return None
             attributes.append((name, attribute.type, content))
-        inputs = tuple(self._input_content(value) for value in node.inputs)
-        used = tuple(bool(output.name) for output in node.outputs)
-        return node.domain, node.op_type, node.overload, inputs, tuple(attributes), used
+        inputs = tuple([self._input_content(value) for value in node.inputs])
+        return node.domain, node.op_type, node.overload, inputs, tuple(attributes)
 
     def _input_content(self, value: ir.Value | None) -> Hashable:
         """An input as it is compared: a small constant by its content, all else by what it is."""
@@ -242,10 +252,7 @@ class _Content:
         self.sample: bytes | None = None
         self._digest: bytes | None = None
         with contextlib.suppress(OSError, ValueError), let_go(tensor):  # its data file is missing, or may not be read
-            array = tensor.numpy().reshape(-1)
-            middle = array.size // 2
-            parts = [array] if array.size <= SAMPLED else [array[:64], array[middle : middle + 64], array[-64:]]
-            self.sample = b"".join(part.tobytes() for part in parts)
+            self.sample = _sample(tensor)
 
     def is_same(self, other: _Content) -> bool:
         """Whether one of the same type, dims and sample has the same bits."""
@@ -256,6 +263,14 @@ class _Content:
             with let_go(self.tensor):
                 self._digest = hashlib.blake2b(self.tensor.tobytes()).digest()
         return self._digest
+
+
+def _sample(tensor: ir.TensorProtocol) -> bytes:
+    """The bytes of the first, the middle and the last elements. No view of them is left behind."""
+    array = tensor.numpy().reshape(-1)
+    middle = array.size // 2
+    parts = [array] if array.size <= SAMPLED else [array[:64], array[middle : middle + 64], array[-64:]]
+    return b"".join(part.tobytes() for part in parts)
 
 
 def _attribute_content(attribute: ir.Attr) -> Hashable:

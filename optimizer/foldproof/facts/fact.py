@@ -273,11 +273,12 @@ def agree(a: Fact, b: Fact) -> Fact:
 
 def meet(a: Fact, b: Fact) -> Fact:
     """All that either fact says of one value; where both speak, the more precise one, `a` on a tie."""
-    shape = a.shape if b.shape is None else b.shape if a.shape is None else _meet_dims(a.shape, b.shape)
-    return dataclasses.replace(
+    if a is b:
+        return a
+    met = dataclasses.replace(
         a,
         dtype=a.dtype if a.dtype is not None else b.dtype,
-        shape=shape,
+        shape=a.shape if b.shape is None else b.shape if a.shape is None else _meet_dims(a.shape, b.shape),
         known_elements=_meet_elements(a.known_elements, b.known_elements),
         known_fill=a.known_fill if a.known_fill is not None else b.known_fill,
         constant=a.constant if a.constant is not None else b.constant,
@@ -285,11 +286,12 @@ def meet(a: Fact, b: Fact) -> Fact:
         items=a.items if a.items is not None else b.items,
         basis=a.basis | b.basis,
     )
+    return a if met == a else met  # the same object, which keeps what it has worked out
 
 
 def is_more(new: Fact, old: Fact) -> bool:
     """Whether a fact says more of a value than another one that is true of it too, whatever they rest on."""
-    return dataclasses.replace(new, basis=old.basis) != old
+    return new is not old and dataclasses.replace(new, basis=old.basis) != old
 
 
 def _meet_elements(a: tuple[Element, ...] | None, b: tuple[Element, ...] | None) -> tuple[Element, ...] | None:

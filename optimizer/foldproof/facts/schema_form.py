@@ -1,4 +1,4 @@
-"""The form that an operator's schema demands of a node: how many inputs and outputs, and which attributes of which types."""
+"""The form that an operator demands of a node: how many inputs and outputs, and which attributes of which types."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def form_of(domain: str, op_type: str, version: int) -> Form | None:
         (schema.min_input, schema.max_input),
         (schema.min_output, schema.max_output),
         tuple((index, formal.name) for index, formal in enumerate(schema.inputs) if formal.option is single),
-        {name: ir.AttributeType(attribute.type.value) for name, attribute in attributes.items()},
+        {name: ir.AttributeType(int(each.type)) for name, each in attributes.items()},  # type: ignore[call-overload]
         tuple(name for name, attribute in attributes.items() if attribute.required),
     )
 

@@ -1,6 +1,7 @@
 """Model files: reading, keeping what a rewrite has no business with, and writing."""
 
 from foldproof.model_file.comparing import differences
+from foldproof.model_file.leftovers import data_of
 from foldproof.model_file.serializing import to_proto
 from foldproof.model_file.source import Source, external_files, from_ir, from_proto, read, read_stream
 from foldproof.model_file.staging import Staged, stage, to_bytes, write
@@ -11,6 +12,7 @@ __all__ = [
     "Source",
     "SparseTensor",
     "Staged",
+    "data_of",
     "differences",
     "external_files",
     "from_ir",

@@ -1,4 +1,4 @@
-"""Which files hold the elements of external tensors, and where in them: only files beside the model, and only whole tensors.
+"""Which files hold the elements of external tensors, and where in them: whole tensors, in files beside the model.
 
 A model says where its weights lie. If it could name any file, whoever opens a stranger's model would hand out files of
 their own, so that a path must stay in the model's folder, links and all.

@@ -39,7 +39,8 @@ def from_text(data: bytes, form: str, name: str) -> onnx.ModelProto:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that onnxtxt is experimental
-            return _registry().get(form).deserialize_proto(data, onnx.ModelProto())
+            proto: onnx.ModelProto = _registry().get(form).deserialize_proto(data, onnx.ModelProto())
+            return proto
     except Exception as error:  # each parser has its own errors, some of no common kind
         reason = " ".join(str(error).split())
         raise ModelError(

@@ -102,14 +102,20 @@ class Staged:
             for path in self._data:
                 earlier_output.remember(path)
             sync_folder(folder)  # the data has to be there before the model that names it
-            self._outcome.replace(self.destination)
-            sync_folder(folder)
-            gone = old - data_of(self.destination)
-            for path in gone:
-                if self._goes(path):
-                    path.unlink(missing_ok=True)
-            self.left = tuple(sorted(path for path in gone if self._layout.in_place and path.exists()))
+            try:
+                self._outcome.replace(self.destination)
+                sync_folder(folder)
+            finally:
+                if not self._outcome.exists():
+                    self._take_away(old - data_of(self.destination))
         return self.size
+
+    def _take_away(self, data: set[Path]) -> None:
+        """Removes those data files of a model that is gone which can be of no use to another."""
+        for path in data:
+            if self._goes(path):
+                path.unlink(missing_ok=True)
+        self.left = tuple(sorted(path for path in data if self._layout.in_place and path.exists()))
 
     def _goes(self, data: Path) -> bool:
         """Whether a data file of the model at the destination goes with it. In place, that is the input's."""

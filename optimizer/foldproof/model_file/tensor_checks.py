@@ -1,7 +1,7 @@
 """Do the tensors of a model hold what they say? Looked at before anything reads or allocates one.
 
-A tensor in the model must have as many elements as its dims say, in the field of its type. One in a data file must lie in
-that file as a whole, and the file beside the model: `external_data.py` says which files those are.
+A tensor in the model must have as many elements as its dims say, in the field of its type. One in a data file must
+lie in that file as a whole, and the file beside the model: `external_data.py` says which files those are.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def check_tensors(proto: onnx.ModelProto, model: Path | None) -> None:
         model: The file that it was read from. None: its data files lie in the working directory.
 
     Raises:
-        ModelError: A tensor has a dim below 0, an unknown type, or another number of elements than its dims say; it lies
-            outside its data file, or overlaps another one there in part; a data file is not one beside the model.
+        ModelError: A tensor has a dim below 0, an unknown type, or another number of elements than its dims say; it
+            lies outside its data file, or overlaps another one there in part; a data file is not one beside the model.
     """
     regions: list[Region] = []
     for tensor, place in _tensors(proto):
@@ -101,7 +101,7 @@ def _bytes(count: int, dtype: ir.DataType) -> int:
 
 
 def _entries(count: int, dtype: ir.DataType) -> int:
-    """How many entries of its typed field a tensor takes: complex numbers take two, what is packed one for each byte."""
+    """How many entries of its typed field a tensor takes: a complex number has two, and what is packed one a byte."""
     if dtype in (_Type.COMPLEX64, _Type.COMPLEX128):
         return 2 * count
     return count if dtype is _Type.STRING or dtype.bitwidth >= 8 else _bytes(count, dtype)

@@ -30,6 +30,8 @@ MAX_STEPS = 8
 MAX_NAMES = 6
 """Names in a row."""
 
+_INDENT = 12
+
 
 def show(found: Explanations, *, everything: bool = False, console: Console | None = None) -> None:
     """Prints explanations.
@@ -79,12 +81,8 @@ def _show_whole(told: Explanation, found: Explanations, everything: bool, consol
     console.print(
         f"[bold]{safe(told.value)}[/] = {safe(told.source)}, in {safe(told.graph)}{safe(name)}", soft_wrap=True
     )
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column(overflow="fold")
     for label, line in _parts(told, found, everything):
-        table.add_row(label, line)
-    console.print(table)
+        console.print(f"[dim]{label:{_INDENT}}[/]{line}", soft_wrap=True)
 
 
 def _parts(told: Explanation, found: Explanations, everything: bool) -> Iterator[tuple[str, str]]:
@@ -99,7 +97,7 @@ def _parts(told: Explanation, found: Explanations, everything: bool) -> Iterator
         yield "made of", safe(_origin_text(told.origin))
     if told.outcome != "no node":
         yield "optimize", safe(_outcome_text(told))
-    yield from _labelled("", _reason_lines(told))
+    yield from _labelled("rules", _reason_lines(told))
     suggestion = told.suggestion
     if suggestion is not None:
         yield "to fold it", f"[bold]{safe(_command(found, suggestion.arguments))}[/]"
@@ -150,10 +148,10 @@ def _outcome_text(told: Explanation) -> str:
 def _reason_lines(told: Explanation) -> Iterator[str]:
     width = max(map(len, told.reasons), default=0)
     for rule, reason in told.reasons.items():
-        yield f"{safe(rule):{width}}  {safe(reason)}"
+        yield f"{safe(rule):{width}}  no: {safe(reason)}"
     if told.silent:
         more = "more " if told.reasons else ""
-        yield f"{told.silent} {more}rule{'s look' if told.silent > 1 else ' looks'} at it and for something else"
+        yield f"{told.silent} {more}rule{'s' if told.silent > 1 else ''} for its operator: no match with what is around it"
 
 
 def _show_table(found: Explanations, console: Console) -> None:
@@ -190,7 +188,8 @@ def _short(told: Explanation) -> str:
 
 def _gone_lines(gone: Gone) -> Iterator[str]:
     name = f", named {gone.name}" if gone.name and gone.name != gone.output else ""
-    yield f"[bold]{safe(gone.output)}[/]: {safe(f"a {gone.operator} of the original, in {gone.graph}{name}")}, is gone"
+    where = f"a {gone.operator} of the original, in {gone.graph}{name}"
+    yield f"[bold]{safe(gone.output)}[/]: {safe(where)}, is gone"
     if gone.rules:
         yield f"  by  {safe(', '.join(gone.rules))}"
     now = [value for value in gone.now if value]

@@ -305,7 +305,7 @@ def _attribute(attribute: ir.Attr) -> str:
         return f"{attribute.name}={value.dtype.name}{list(value.shape)}"
     if isinstance(value, (list, tuple)):
         return f"{attribute.name}=[{', '.join(map(str, value[: MAX_TEXT // 2]))}]"
-    return f"{attribute.name}={value}"
+    return f"{attribute.name}={value:.6g}" if isinstance(value, float) else f"{attribute.name}={value}"
 
 
 def _cut(text: str) -> str:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import functools
+import itertools
 
 import onnx
 import onnx_ir as ir
 
-from foldproof.facts import Facts, schema_form
+from foldproof.facts import Facts, NodeView, schema_form
 from foldproof.facts.fact import Kind
-from foldproof.facts.schema_inference import schema_of
-from foldproof.graphs import tensor_type
+from foldproof.facts.schema_inference import contradicts, schema_of
+from foldproof.graphs import node_label, tensor_type
 from foldproof.rewriting.rule import Reason
 
 
@@ -34,6 +35,36 @@ def malformation(node: ir.Node, facts: Facts) -> Reason | None:
     if facts.is_ambiguous(node):
         return Reason("a function of the model has the name of its operator: each runtime decides which one it runs")
     return _malformed_by_schema(node, facts)
+
+
+def excuse(node: ir.Node, facts: Facts) -> Reason | None:
+    """Why a rule may fail at a node; None where it may not.
+
+    No rule promises anything where it, or a node near enough to be looked at, is not what its operator admits, or can
+    never run for what it reads.
+    """
+    seen: dict[ir.Node, None] = {node: None}
+    ring = [node]
+    for _ in range(_REACH):
+        values = [value for each in ring for value in (*each.inputs, *each.outputs) if value is not None]
+        makers = (value.producer() for value in values)
+        readers = (use.node for value in values for use in value.uses())
+        ring = [each for each in dict.fromkeys((*makers, *readers)) if each is not None and each not in seen]
+        seen.update(dict.fromkeys(ring))
+    for each in itertools.islice(seen, _MANY):
+        problem = complaint(each, facts)
+        if problem is None and contradicts(NodeView(each, facts)):
+            problem = Reason("what it reads contradicts its operator")
+        if problem is not None:
+            return problem if each is node else Reason("of the node {}, {}", node_label(each), problem)
+    return None
+
+
+_REACH = 3
+"""How many edges away a rule may look."""
+
+_MANY = 200
+"""So many nodes are examined at most."""
 
 
 def _malformed_by_schema(node: ir.Node, facts: Facts) -> Reason | None:

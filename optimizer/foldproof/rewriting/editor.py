@@ -147,6 +147,8 @@ class Editor:
         store = partial(self._constants.store, graph=self._facts.root(node.graph))
         builder = Builder(self._names, store, place_of(node))
         built = build(builder)
+        if built is None:
+            raise CannotBuild(Reason("it would read what is left out"))
         node.graph.insert_before(node, builder.nodes)
         for new in builder.nodes:
             self._facts.order.place(new, node)

@@ -8,12 +8,16 @@ from importlib import metadata
 
 from foldproof.errors import UsageError
 from foldproof.rewriting.rule import Rule
+from foldproof.rewriting.rule_modules import rules_in
 
 GROUP = "foldproof.rules"
 
 
-def installed() -> list[Rule]:
+def installed(modules: Iterable[str] = ()) -> list[Rule]:
     """The rules of all installed packs: the built-in pack first, the others by their entry point's name.
+
+    Args:
+        modules: Modules whose rules come after those, each as `rules_in` takes it.
 
     Raises:
         UsageError: Two packs have a rule of the same name, or a pack can't be loaded.
@@ -27,10 +31,16 @@ def installed() -> list[Rule]:
             raise UsageError(
                 f"the rule pack {point.name!r} can't be loaded: {error}", hint=f"Repair or uninstall {point.value!r}"
             ) from error
-        for rule in pack:
-            if rules.setdefault(rule.name, rule) is not rule:
-                raise UsageError(f"two rules have the name {rule.name!r}", hint=f"One is in the pack {point.name!r}")
+        _add(rules, pack, f"the pack {point.name!r}")
+    for module in modules:
+        _add(rules, rules_in(module), f"the module {module!r}")
     return list(rules.values())
+
+
+def _add(rules: dict[str, Rule], pack: Iterable[Rule], source: str) -> None:
+    for rule in pack:
+        if rules.setdefault(rule.name, rule) is not rule:
+            raise UsageError(f"two rules have the name {rule.name!r}", hint=f"One is in {source}")
 
 
 def chosen(rules: Sequence[Rule], only: Iterable[str] | None, skip: Iterable[str]) -> list[Rule]:

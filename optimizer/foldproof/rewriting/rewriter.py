@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING
 
 import onnx_ir as ir
@@ -11,7 +11,7 @@ from foldproof.errors import FoldproofError, RuleError
 from foldproof.facts import Facts
 from foldproof.facts.description import path_of
 from foldproof.graphs import all_graphs, annotated_names, node_label, operator_name
-from foldproof.rewriting.conformance import complaint, malformation
+from foldproof.rewriting.conformance import complaint, excuse, malformation
 from foldproof.rewriting.constants import Constants
 from foldproof.rewriting.description import node_text, place_of
 from foldproof.rewriting.editor import Editor
@@ -23,6 +23,9 @@ from foldproof.rewriting.worklist import Worklist
 
 if TYPE_CHECKING:
     from foldproof.folding import Folder
+
+# Progress is told after each so many nodes.
+_TELLS = 32
 
 FUEL_PER_NODE = 100
 """Rewrites per node of the given model, after which a set of rules is taken to undo each other for ever."""
@@ -43,6 +46,7 @@ class Rewriter:
         stop_after: How many rewrites are done at most: a prefix of the ledger of the whole run.
         taken_back: The rewrites that are not to be done, each by its rule's name and its place.
         listeners: Who is told of each change of the graph.
+        progress: Is told from time to time how many nodes are waiting, and how many there were.
 
     Attributes:
         ledger: What was done.
@@ -64,6 +68,7 @@ class Rewriter:
         stop_after: int | None = None,
         taken_back: Collection[tuple[str, str]] = (),
         listeners: Iterable[Listener] = (),
+        progress: Callable[[int, int], None] | None = None,
     ) -> None:
         self._model = model
         self._facts = facts
@@ -79,6 +84,7 @@ class Rewriter:
             initializers_are_inputs=initializers_are_inputs,
         )
         self._listeners = tuple(listeners)
+        self._progress = progress
         self._editor = Editor(facts, names, constants, self._worklist, frozenset(keep_node), self._listeners)
         self._stop_after = stop_after
         self._taken_back = frozenset(taken_back)
@@ -111,12 +117,16 @@ class Rewriter:
             rewrites = len(self.ledger)
             self._worklist.push(node for graph in all_graphs(self._model) for node in graph)
             self._drain()
-            goes_on = len(self.ledger) > rewrites or self._clean_initializers()
+            goes_on = len(self.ledger) > rewrites
+            goes_on = self._clean_initializers() or goes_on
         return self.ledger
 
     def _drain(self) -> None:
         """Offers each queued node to the rules until the queue is empty."""
+        nodes = len(self._worklist)
         while self._worklist and not self._is_over():
+            if self._progress is not None and (nodes - len(self._worklist)) % _TELLS == 0:
+                self._progress(len(self._worklist), nodes)
             node = self._worklist.pop()
             while node.graph is not None and self._rewrite(node):
                 self._fuel -= 1
@@ -178,11 +188,10 @@ class Rewriter:
         except FoldproofError:
             raise
         except Exception as error:
-            # No rule promises anything of a node that its operator does not admit.
-            refusal = None if node is None else complaint(node, self._facts)
-            if refusal is None:
+            excuse_found = None if node is None else excuse(node, self._facts)
+            if excuse_found is None:
                 raise _failure(rule, subject, node, error) from error
-            return refusal
+            return excuse_found
 
     def _fold(self) -> None:
         """Lets the folder compute what has become constant. What reads it is queued."""

@@ -17,8 +17,8 @@ class Worklist(Listener):
         self._queue: deque[ir.Node] = deque()
         self._queued: set[ir.Node] = set()
 
-    def __bool__(self) -> bool:
-        return bool(self._queue)
+    def __len__(self) -> int:
+        return len(self._queue)
 
     def push(self, nodes: Iterable[ir.Node]) -> None:
         """Queues nodes behind those that are waiting."""

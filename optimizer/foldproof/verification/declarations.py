@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import helper
 
 from .results import Difference
 from .signature import inputs_of, output_names
@@ -69,12 +68,15 @@ def _numbers(declared: onnx.TypeProto) -> list[int | None]:
     return [dim.dim_value if dim.HasField("dim_value") else None for dim in declared.tensor_type.shape.dim]
 
 
+_TYPES: dict[int, str] = {number: name.lower() for name, number in onnx.TensorProto.DataType.items()}
+
+
 def _text(declared: onnx.TypeProto) -> str:
     """A type and its dims, for a person; equal for equal ones."""
     if not declared.HasField("tensor_type"):
         return " ".join(str(declared).split())
     tensor = declared.tensor_type
-    kind = helper.tensor_dtype_to_string(tensor.elem_type).rpartition(".")[2].lower()
+    kind = _TYPES.get(tensor.elem_type, f"type {tensor.elem_type}")
     if not tensor.HasField("shape"):
         return kind
     dims = (str(dim.dim_value) if dim.HasField("dim_value") else dim.dim_param or "?" for dim in tensor.shape.dim)

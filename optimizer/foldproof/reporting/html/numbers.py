@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import statistics
 from collections.abc import Iterator
 from typing import Literal
 
+from foldproof.measuring import Measured
 from foldproof.reporting.report import Report
 from foldproof.reporting.terminal import bytes_text
 from foldproof.verification.results import binding_text
@@ -69,11 +71,21 @@ def _times(report: Report) -> Iterator[Number]:
     original, optimized = measured.original.to_dict(), measured.optimized.to_dict()
     for title, key in (("load time", "load"), ("latency", "latency")):
         change, kind = _change(original[key], optimized[key])
+        if key == "latency" and not _is_clear(measured):
+            change, kind = "no clear difference", "same"
         note = "median of the loads in onnxruntime"
         if key == "latency":
             pairs = len(measured.original.runs)
             note = f"median at {binding_text(measured.binding)}; less in {measured.faster} of {pairs} pairs of runs"
         yield Number(title, seconds_text(original[key]), seconds_text(optimized[key]), change, kind, note)
+
+
+def _is_clear(measured: Measured) -> bool:
+    """Whether the medians and the pairs of runs say the same: one model took less time in two of three pairs."""
+    pairs = len(measured.original.runs)
+    share = measured.faster / pairs
+    is_less = statistics.median(measured.optimized.runs) < statistics.median(measured.original.runs)
+    return share >= 2 / 3 if is_less else share <= 1 / 3
 
 
 def _count(title: str, before: int, after: int) -> Number:

@@ -6,8 +6,14 @@
    regions: [[place in steps]]}; nodes and values are given by their number. */
 
 const MOST_NODES = 70;
+const FEW_NODES = 14;
 const MOST_READERS = 12;
 const LARGEST_WHOLE = 140;
+
+function shapeOf(type) {
+  const shape = type.slice(type.indexOf("["));
+  return shape === "[]" ? "scalar" : type.includes("[") ? shortened(shape, 22) : "";
+}
 
 class Side {
   constructor(story, name) {
@@ -32,8 +38,9 @@ class Side {
     return new Set(found.filter((each) => each !== node));
   }
 
-  /* The core with one hop around it. Of a core that is too large, what is nearest to the anchors. */
-  around(core, anchors) {
+  /* The core with one hop around it, and a few more of the nodes that change next to it. Of a core that is too large,
+     what is nearest to the anchors. */
+  around(core, anchors, isChanged) {
     const wanted = [...core].filter((node) => anchors.has(node));
     const shown = new Set(wanted.length ? wanted : [...core].slice(0, 1));
     for (const node of shown) { // it grows meanwhile
@@ -41,6 +48,10 @@ class Side {
       for (const each of this.neighbours(node)) if (core.has(each)) shown.add(each);
     }
     for (const node of core) if (shown.size < MOST_NODES) shown.add(node);
+    for (const node of shown) {
+      if (shown.size >= FEW_NODES) break;
+      for (const each of this.neighbours(node)) if (isChanged(each) && shown.size < FEW_NODES) shown.add(each);
+    }
     const inner = [...shown];
     for (const node of inner) for (const each of this.neighbours(node)) shown.add(each);
     return shown;
@@ -54,6 +65,7 @@ class Story {
     this.after = new Side(story, "after");
     const [before, after] = [new Set(story.before), new Set(story.after)];
     const key = (node) => `${story.nodes[node][0]}\n${story.nodes[node][4][0]}`;
+    this.successor = (node) => (this.afterByKey ??= new Map(story.after.map((each) => [key(each), each]))).get(key(node));
     const [keysBefore, keysAfter] = [new Set(story.before.map(key)), new Set(story.after.map(key))];
     this.kinds = {
       before: (node) => (after.has(node) ? "kept" : keysAfter.has(key(node)) ? "changed" : "removed"),
@@ -90,7 +102,8 @@ class Story {
     const used = new Set();
     for (const node of shown) {
       const [operator, name, , inputs, outputs, attributes] = this.story.nodes[node];
-      const lines = outputs.length ? [shortened(this.valueName(outputs[0], isAfter))] : [];
+      const isConstant = operator === "Constant";
+      const lines = outputs.length && !isConstant ? [shortened(this.valueName(outputs[0], isAfter))] : [];
       const weights = [];
       let hidden = 0;
       for (const value of new Set(inputs)) {
@@ -104,15 +117,15 @@ class Story {
           nodes.set(from, { title: shortened(this.valueName(value, isAfter)), lines: type ? [shortened(type)] : [], kind: "input", isCore: false, full: `input ${describe(value)}` });
         } else if (from === undefined && kind === "constant") weights.push(shortened(describe(value), 34));
         else if (from === undefined) hidden += 1;
-        if (from !== undefined) edges.push({ from, to: `n${node}`, label: from[0] === "n" ? shortened(type.slice(type.indexOf("[")), 22) : "", full: describe(value) });
+        if (from !== undefined) edges.push({ from, to: `n${node}`, label: from[0] === "n" ? shapeOf(type) : "", full: describe(value) });
       }
       if (side) hidden = [...side.neighbours(node)].filter((each) => !shown.has(each)).length;
       lines.push(...weights.slice(0, 2), ...(weights.length > 2 ? [`and ${weights.length - 2} more constants`] : []));
-      if (attributes && isCore(node)) lines.push(shortened(attributes, 34));
-      if (hidden) lines.push(`⋯ ${hidden} more`);
+      if (attributes && isCore(node) && !isConstant) lines.push(shortened(attributes, 34));
+      if (hidden && expand) lines.push(`⋯ ${hidden} more`);
       const kind = kindOf(node);
       nodes.set(`n${node}`, {
-        title: shortened(operator), lines, kind, isCore: isCore(node),
+        title: isConstant && outputs.length ? shortened(describe(outputs[0]), 28) : shortened(operator), lines, kind, isCore: isCore(node),
         full: `${this.text(node, isAfter)}${name ? ` (${name})` : ""}${WORDS[kind] ? `: ${WORDS[kind]}` : ""}`,
         expand: hidden && expand ? () => expand(node) : null,
       });
@@ -126,7 +139,7 @@ class Story {
     for (const value of newConstants) {
       const [, , type, constant, , isOutput] = this.story.values[value];
       if (!used.has(value) && !isOutput) continue;
-      nodes.set(`v${value}`, { title: constant ? shortened(constant, 26) : "constant", lines: [shortened(this.valueName(value, isAfter)), ...(type ? [shortened(type)] : [])], kind: "constant", isCore: true, full: `constant ${describe(value)}` });
+      nodes.set(`v${value}`, { title: shortened(constant || type || "constant", 26), lines: [shortened(this.valueName(value, isAfter))], kind: "constant", isCore: true, full: `constant ${describe(value)}` });
     }
     for (const [hidden, run] of hiddenOf ?? []) this.collapse(nodes, edges, hidden, run, makers, side, expand);
     return [nodes, edges];
@@ -170,7 +183,8 @@ class Story {
     if (core.size === 0) {
       for (const node of present) if (this.touches(node, steps)) core.add(node);
     }
-    const shown = core.size ? side.around(core, anchors) : new Set();
+    if (core.size === 0 && isAfter) for (const node of this.survivors(steps)) core.add(node);
+    const shown = core.size ? side.around(core, anchors, (node) => this.kinds[name](node) !== "kept") : new Set();
     for (const node of extra) if (present.has(node)) shown.add(node);
     const [nodes, edges] = this.scene(shown, {
       isAfter, kindOf: this.kinds[name], isCore: (node) => anchors.has(node), side, newConstants: this.constants(shown, isAfter),
@@ -190,6 +204,23 @@ class Story {
     }
     const values = this.edgesOf.get(steps);
     return [...this.story.nodes[node][3], ...this.story.nodes[node][4]].some((value) => values.has(value));
+  }
+
+  /* The nearest nodes down the original graph that are still there. */
+  survivors(steps) {
+    const seen = new Set(steps.flatMap((step) => step.removed));
+    const found = new Set();
+    for (const node of seen) { // it grows meanwhile
+      for (const value of this.story.nodes[node][4]) {
+        for (const reader of this.before.readers.get(value) ?? []) {
+          const successor = this.successor(reader);
+          if (successor !== undefined) found.add(successor);
+          else seen.add(reader);
+        }
+      }
+      if (found.size >= 3 || seen.size > 2000) break;
+    }
+    return found;
   }
 
   constants(shown, isAfter) {
@@ -225,7 +256,6 @@ class Story {
       for (const node of shown) for (const value of this.story.nodes[node][4]) makers.set(value, `n${node}`);
       this.collapse(nodes, edges, key, run, makers, side, (all) => expand(new Set([...all].slice(0, 60))));
     }
-    for (const node of nodes.values()) node.lines = node.lines.filter((line) => !line.startsWith("⋯"));
     return { nodes, edges, note: counted(side.list.length, "node") };
   }
 }

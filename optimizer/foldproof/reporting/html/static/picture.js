@@ -5,6 +5,7 @@
    removed (dashed, -), added (thick, +), changed (dotted, ~), kept (thin). */
 
 const NODE_FONT = 12;
+const LEGIBLE = 0.55;
 const SIGNS = { removed: "−", added: "+", changed: "~" };
 const WORDS = { removed: "taken away", added: "put in", changed: "reads other values now", constant: "constant", input: "input", output: "output", hidden: "not shown" };
 
@@ -28,7 +29,7 @@ function layOut(nodes, edges) {
   graph.setDefaultEdgeLabel(() => ({}));
   for (const [key, node] of nodes) {
     const width = Math.max(measure(node.title, 600) + (SIGNS[node.kind] ? 18 : 0), ...node.lines.map((line) => measure(line)));
-    graph.setNode(key, { width: Math.max(56, Math.ceil(width) + 22), height: 26 + 15 * node.lines.length });
+    graph.setNode(key, { width: Math.max(56, Math.ceil(width) + 22), height: 25 + 15 * node.lines.length });
   }
   edges.forEach((edge, k) => {
     const width = edge.label ? measure(edge.label) * 0.85 + 8 : 0;
@@ -100,7 +101,7 @@ class Picture {
     const round = { constant: 3, input: 13, output: 13, hidden: 13 }[node.kind] ?? 5;
     const group = svg("g", { class: `node ${node.kind}${node.isCore ? " core" : ""}`, transform: `translate(${left},${top})` },
       svg("title", {}, node.full),
-      svg("rect", { width: at.width, height: at.height, rx: round, class: "box", style: null, fill: node.kind === "removed" ? `url(#gone-${id})` : null }),
+      svg("rect", { width: at.width, height: at.height, rx: round, class: "box", fill: node.kind === "removed" ? `url(#gone-${id})` : null }),
       svg("text", { x: at.width / 2, y: 17, "text-anchor": "middle", class: "title" }, SIGNS[node.kind] ? svg("tspan", { class: "sign" }, `${SIGNS[node.kind]} `) : null, node.title),
       ...node.lines.map((line, k) => svg("text", { x: at.width / 2, y: 33 + 15 * k, "text-anchor": "middle", class: "line" }, line)));
     if (node.isCore) group.prepend(svg("rect", { x: -4, y: -4, width: at.width + 8, height: at.height + 8, rx: round + 3, class: "halo" }));
@@ -118,19 +119,22 @@ class Picture {
 
   fit() {
     if (!this.size) return;
+    this.isMoved = false;
     const { width, height } = this.box();
     const scale = Math.min(width / this.size.width, height / this.size.height, 1.15);
-    // What would become too small to read begins at its top instead.
-    const legible = Math.max(scale, Math.min(0.62, width / 220));
-    this.view = { scale: legible, x: (width - this.size.width * legible) / 2, y: Math.max((height - this.size.height * legible) / 2, 0) };
-    if (this.size.width * legible > width && scale < legible) this.view.x = this.centred(width, legible);
+    // What would become too small to read is shown in part, with what was chosen in the middle.
+    const legible = Math.max(scale, LEGIBLE);
+    const [x, y] = this.centre();
+    const along = (room, size, at) => (size * legible <= room ? (room - size * legible) / 2 : Math.min(0, Math.max(room - size * legible, room / 2 - at * legible)));
+    this.view = { scale: legible, x: along(width, this.size.width, x), y: along(height, this.size.height, y) };
     this.place();
   }
 
-  centred(width, scale) {
+  centre() {
     const core = this.stage.querySelector("g.core");
-    const at = core ? Number(core.getAttribute("transform").match(/[-\d.]+/)[0]) + 40 : this.size.width / 2;
-    return width / 2 - at * scale;
+    if (!core) return [this.size.width / 2, 0];
+    const [x, y] = core.getAttribute("transform").match(/-?[\d.]+/g).map(Number);
+    return [x + 40, y + 20];
   }
 
   box() {
@@ -143,6 +147,7 @@ class Picture {
   }
 
   zoom(factor, at = null) {
+    this.isMoved = true;
     const { width, height } = this.box();
     const [x, y] = at ?? [width / 2, height / 2];
     const scale = Math.min(4, Math.max(0.05, this.view.scale * factor));
@@ -152,12 +157,14 @@ class Picture {
   }
 
   pan(x, y) {
+    this.isMoved = true;
     this.view.x += x;
     this.view.y += y;
     this.place();
   }
 
   listen() {
+    new ResizeObserver(() => { if (!this.isMoved) this.fit(); }).observe(this.svg);
     let from = null;
     this.svg.addEventListener("pointerdown", (event) => { from = [event.clientX, event.clientY]; this.moved = false; });
     this.svg.addEventListener("pointermove", (event) => {

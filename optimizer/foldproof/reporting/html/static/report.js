@@ -22,12 +22,13 @@
         { title: "rule", of: (entry) => entry.rule },
         { title: "class", of: (entry) => (entry.exact ? "exact" : "tolerant") },
         { title: "graph", of: (entry) => entry.graph },
-      ].filter((filter) => new Set(data.ledger.map(filter.of)).size > 1),
+      ],
       select: (entry) => panel?.show(entry),
       columns: [
         { title: "No.", text: (entry) => String(entry.number), numeric: true },
         { title: "Rule", text: (entry) => `${entry.rule} ${data.rules[entry.rule] ?? ""}`, node: ruleCell },
-        { title: "Place", text: (entry) => entry.place, node: (entry) => code(entry.place) },
+        { title: "Place", text: (entry) => entry.place, node: (entry) => el("code", { title: entry.place }, shortened(entry.place, 44)) },
+        { title: "Change", text: change },
         { title: "Taken away", text: (entry) => entry.removed.join("\n"), node: (entry) => list(entry.removed) },
         { title: "Put in", text: (entry) => entry.added.join("\n"), node: (entry) => (entry.added.length ? list(entry.added) : el("span", { class: "quiet" }, "nothing")) },
         { title: "Rests on", text: (entry) => entry.because.join("\n"), node: (entry) => list(entry.because, 2) },
@@ -39,6 +40,14 @@
       if (first) table.choose(first);
       spread(byId("spread"), table);
     }
+  }
+
+  /* A rewrite in few words: Cast → [96]. */
+  function change(entry) {
+    const brief = (text) => (text.match(/^([^\s(]+)\(/) ?? text.match(/ = (.*)$/))?.[1] ?? text;
+    const side = (texts) => shortened([...new Set(texts.map(brief))].join(", "), 26);
+    const isStored = story?.stepOf.get(entry.number)?.constants.length && !entry.added.some((text) => text.includes(" = "));
+    return `${side(entry.removed)} → ${isStored ? "constant" : entry.added.length ? side(entry.added) : "nothing"}`;
   }
 
   function ruleCell(entry) {
@@ -76,8 +85,9 @@
       byId("chosen").replaceChildren(
         el("h3", { id: "chosen-title" }, el("span", { class: "quiet" }, `Rewrite ${entry.number} `), entry.rule, el("span", { class: "tag" }, entry.exact ? "exact" : "tolerant")),
         el("p", { class: "equation" }, data.rules[entry.rule] ?? ""),
-        el("dl", {}, el("dt", {}, "Place"), el("dd", {}, code(entry.place), entry.graph ? el("span", { class: "quiet" }, ` in ${entry.graph}`) : null),
-          ...fact("Taken away", entry.removed), ...fact("Put in", entry.added), ...fact("Rests on", entry.because)),
+        el("div", { class: "told", tabindex: "0", role: "group", "aria-label": "What it did, and why" },
+          el("dl", {}, el("dt", {}, "Place"), el("dd", {}, code(entry.place), entry.graph ? el("span", { class: "quiet" }, ` in ${entry.graph}`) : null),
+            ...fact("Taken away", entry.removed), ...fact("Put in", entry.added), ...fact("Rests on", entry.because))),
       );
       this.draw();
       if (isFirst) return;
@@ -129,6 +139,7 @@
       }
       picture.append(bar);
     });
+    picture.style.maxWidth = `${bins * 22}px`;
     root.append(picture);
   }
 
@@ -137,7 +148,7 @@
   const tables = {
     ledger,
     operators: (root) => new DataTable(root, {
-      noun: "operator", rows: data.operators, pageSize: 14,
+      noun: "operator", rows: data.operators, pageSize: 10,
       columns: [
         { title: "Operator", text: (row) => row[0], mono: true },
         { title: "Before", text: (row) => row[1].toLocaleString("en"), numeric: true },

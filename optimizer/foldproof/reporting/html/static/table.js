@@ -6,6 +6,8 @@
    rows      any objects
    filters   [{title, of(row)}]; a menu of the values that occur
    select    called with the row that a person chose; then the first column holds a button */
+const FEW = 8;
+
 class DataTable {
   constructor(root, { columns, rows, noun, filters = [], select = null, pageSize = 100 }) {
     Object.assign(this, { root, columns, rows, noun, filters, select, pageSize });
@@ -16,14 +18,17 @@ class DataTable {
       type: "search", placeholder: "Search", "aria-label": `Search the ${noun}s`, autocomplete: "off", spellcheck: "false",
       oninput: () => this.refresh(),
     });
-    this.menus = filters.map((filter) => this.menu(filter));
+    const telling = filters.filter((filter) => new Set(rows.map(filter.of)).size > 1);
+    this.menus = telling.map((filter) => this.menu(filter));
     this.count = el("output", { class: "count", "aria-live": "polite" });
     this.body = el("tbody");
     this.more = el("button", { type: "button", class: "more", onclick: () => this.grow() });
     const head = el("tr", {}, ...columns.map((c) => el("th", { scope: "col", class: c.numeric ? "number" : null }, c.title)));
     this.table = el("table", {}, el("caption", { class: "visually-hidden" }, root.dataset.caption), el("thead", {}, head), this.body);
+    // A few rows are read faster than searched.
+    const tools = rows.length > FEW ? [this.search, ...this.menus.map((m) => m.element)] : [];
     root.append(
-      el("div", { class: "tools", role: "search" }, this.search, ...this.menus.map((m) => m.element), this.count),
+      el("div", { class: "tools", role: "search", "aria-label": root.dataset.caption }, ...tools, this.count),
       el("div", { class: "scroll" }, this.table),
       this.more,
     );

@@ -1,0 +1,70 @@
+"""How long a run of a model takes."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+from pathlib import Path
+
+from foldproof.engines import EngineError, Worker
+from foldproof.engines.worker import Settings as Loading
+from foldproof.gating.demands import Limit
+from foldproof.gating.outcome import Outcome
+from foldproof.options import Options
+from foldproof.verification import Settings, Verifier
+from foldproof.verification.results import binding_text
+from foldproof.verification.trials import Trial
+
+SECONDS = 3.0
+"""The time limit of the runs that are measured."""
+
+
+def check_latency(path: Path, limit: Limit, options: Options, worker: Worker) -> Outcome:
+    """Measures a model in onnxruntime with its own optimizations on, as in use.
+
+    The inputs are the largest of: the person's own, those at the sizes of `bind`, or those that verification makes up.
+
+    Args:
+        path: The model's file.
+        limit: The budget, in milliseconds.
+        options: The seed, `feeds`, `bind` and the time limit to find inputs.
+        worker: The process to run it in.
+
+    Raises:
+        UsageError: The feeds do not fit the model.
+    """
+    try:
+        trial = _largest(path, options, worker)
+        if trial is None:
+            return _error("no inputs were found at which it runs", limit)
+        loading = Loading(optimizing=True, data_folder=None, provider=None)
+        ((_, runs),) = worker.measure([str(path.resolve())], loading, trial.feed.values, SECONDS)
+    except EngineError as error:
+        return _error(error.brief, limit)
+    took = 1000 * statistics.median(runs)
+    message = (
+        f"a run takes {took:.3g} ms (median of {len(runs)}, {trial.feed.source} inputs at "
+        f"{binding_text(trial.feed.binding)}), {{}} its budget of {limit.most} ms"
+    )
+    if took <= limit.most:
+        return Outcome("latency", "passed", message.format("within"), limit.place)
+    hint = "Where the machine was busy, run it again"
+    return Outcome("latency", "failed", message.format("more than"), limit.place, hint=hint)
+
+
+def _error(reason: str, limit: Limit) -> Outcome:
+    return Outcome("latency", "error", f"its latency can't be measured: {reason}", limit.place)
+
+
+def _largest(path: Path, options: Options, worker: Worker) -> Trial | None:
+    """The largest inputs of ordinary numbers at which the model runs.
+
+    Raises:
+        EngineError: Nothing can load it.
+    """
+    settings = Settings(options.seed, options.feeds, options.bind, options.verify_seconds)
+    with Verifier(path, settings, worker=worker) as verifier:
+        found = list(itertools.takewhile(lambda trial: trial.feed.special == "no", verifier.trials()))
+    own = [each for each in found if not each.feed.source.startswith("generated")]
+    return max(own or found, key=lambda each: math.prod(each.feed.binding.values()), default=None)

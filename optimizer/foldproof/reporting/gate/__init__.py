@@ -1,0 +1,1 @@
+"""What the gate found, in the forms that services of continuous integration read."""

@@ -1,0 +1,160 @@
+"""A session of onnxruntime for the optimized model, which is made once and kept."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from foldproof import __version__, earlier_output, model_file
+from foldproof.cache_folder import cache_folder
+from foldproof.certificates.digests import digests_of, sha256_of, versions
+from foldproof.errors import (
+    FoldproofError,
+    OriginalUsedWarning,
+    UnverifiedError,
+    UsageError,
+    VerificationError,
+)
+from foldproof.options import Options
+from foldproof.pipeline import Optimizer
+
+if TYPE_CHECKING:
+    import onnxruntime
+
+_OF_FILES = ("certificate", "report", "save_repro", "link_weights", "in_place")
+"""Options that say which files are written, or where, which the cache does by itself."""
+
+_ATTEMPTS = 3
+"""How often a model is read that changes while it is read."""
+
+
+def load_session(
+    path: str | os.PathLike[str],
+    *,
+    cache_dir: str | os.PathLike[str] | None = None,
+    options: Options | None = None,
+    **session: Any,
+) -> onnxruntime.InferenceSession:
+    """Loads a model into onnxruntime, optimized. It is optimized and verified at the first call, and kept.
+
+    What is kept is found by the content of the model's file and data files, the options, and the versions of Foldproof,
+    onnx and onnxruntime: a changed model is optimized anew. Processes may share a cache. It may be deleted at any time.
+
+    Args:
+        path: The model's file, which is never written.
+        cache_dir: Where to keep optimized models: `foldproof/sessions` in the person's cache folder unless given.
+        options: How to optimize it.
+        session: What `onnxruntime.InferenceSession` takes besides the path, such as `sess_options` and `providers`.
+
+    Returns:
+        A session of the optimized model; of the original where that can't be optimized and verified.
+
+    Raises:
+        UsageError: The options make no sense for this model, or there is no such file.
+
+    Warns:
+        OriginalUsedWarning: The original is used, for the reason that is said.
+    """
+    import onnxruntime
+
+    options = options or Options()
+    for name in _OF_FILES:
+        if getattr(options, name):
+            raise UsageError(f"{name} makes no sense for a session's model", hint="Leave it out, or use optimize_file")
+    try:
+        folder = cache_folder() / "sessions" if cache_dir is None else Path(cache_dir)
+        model = _optimized(Path(path), options, folder)
+    except UsageError:
+        raise
+    except (FoldproofError, OSError, RuntimeError) as error:  # RuntimeError: there is no home directory
+        warnings.warn(f"{path} is used as it is: {error}", OriginalUsedWarning, stacklevel=2)
+        model = Path(path)
+    return onnxruntime.InferenceSession(model, **session)
+
+
+def _optimized(path: Path, options: Options, folder: Path) -> Path:
+    """The file of the optimized model in a cache, which is made where it is not there.
+
+    Raises:
+        UnverifiedError: It is known that the model can't be verified, or differs.
+        FoldproofError: See `Optimizer.run_file`.
+        OSError: The cache can't be written.
+    """
+    for _ in range(_ATTEMPTS):
+        key = _key(path, options)
+        entry = folder / key
+        if not _is_whole(entry):
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=folder, prefix="making-") as making:
+                _make(path, options, Path(making, key))
+                if _key(path, options) != key:
+                    continue  # what was made may be of the old content or of the new one
+                _publish(Path(making, key), entry)
+        reason = json.loads((entry / "entry.json").read_text(encoding="utf-8"))["reason"]
+        if reason is not None:
+            raise UnverifiedError(reason, hint=f"To try again, remove {entry}")
+        return entry / "model.onnx"
+    raise UnverifiedError("its file changes all the time", hint="Write it elsewhere, and rename it when it is whole")
+
+
+def _key(path: Path, options: Options) -> str:
+    """What names all that a result depends on: 64 hexadecimal digits."""
+    feeds = sorted(each for each in options.feeds.rglob("*") if each.is_file()) if options.feeds is not None else []
+    if not path.is_file():
+        raise UsageError(f"there is no file {path}")
+    model, *data = digests_of(path, model_file.read(path).data_files)
+    parts = {
+        "model": model.sha256,
+        "data": [each.to_dict() for each in data],
+        "feeds": [sha256_of(each) for each in feeds],
+        "options": repr(options),
+        "versions": {"foldproof": __version__, **versions()},
+    }
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def _make(path: Path, options: Options, entry: Path) -> None:
+    """Writes an entry: the optimized model, or the reason why there is none, and the digests of its files."""
+    entry.mkdir()
+    reason = None
+    try:
+        Optimizer(options).run_file(path, entry / "model.onnx")
+    except (UnverifiedError, VerificationError) as error:
+        reason = error.reason
+    files = {}
+    for file in _files_of(entry):
+        earlier_output.forget(file)  # it moves
+        files[file.name] = sha256_of(file)
+    content = json.dumps({"reason": reason, "files": files}, indent=2)
+    (entry / "entry.json").write_text(content + "\n", encoding="utf-8")
+
+
+def _publish(made: Path, entry: Path) -> None:
+    """Moves an entry to its place, unless another process was first."""
+    if entry.exists() and not _is_whole(entry):
+        shutil.rmtree(entry)
+    try:
+        made.rename(entry)
+    except OSError:
+        if not _is_whole(entry):
+            raise
+
+
+def _is_whole(entry: Path) -> bool:
+    """Whether an entry is there, with the content that it was made with."""
+    try:
+        files = json.loads((entry / "entry.json").read_text(encoding="utf-8"))["files"]
+        return bool({file.name: sha256_of(file) for file in _files_of(entry)} == files)
+    except (OSError, ValueError, KeyError, TypeError, UsageError):
+        return False
+
+
+def _files_of(entry: Path) -> Iterator[Path]:
+    return (file for file in entry.iterdir() if file.name != "entry.json")
