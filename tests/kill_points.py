@@ -266,8 +266,8 @@ def problems(scenario: Scenario, at: int, way: str) -> Iterator[str]:
         named = {path.name for path in model_file.data_of(output)}
         left = {path.name for path in folder.iterdir() if path.is_file()}
         left -= {output.name, *named, *(path.name for path in inputs)}
-        if scenario.layout.in_place and way.startswith("kill"):
-            left -= {"in.onnx.data"}  # the person's own: a killed run did not come to take it away
+        if scenario.layout.in_place and way != "KeyboardInterrupt":
+            left -= {"in.onnx.data"}  # the person's own, which was not taken away: by no later run either
         if left:
             yield f"the next run left {sorted(left)}"
 
@@ -299,8 +299,8 @@ def main() -> None:
         counts[way] += 1
         for problem in problems(scenario, at, way):
             faults += 1
-            print(f"{scenario.name}, step {at}, {way}: {problem}")
-    print(f"{len(chosen)} of {len(every)} points, {faults} faults; {dict(counts)}")
+            sys.stdout.write(f"{scenario.name}, step {at}, {way}: {problem}\n")
+    sys.stdout.write(f"{len(chosen)} of {len(every)} points, {faults} faults; {dict(counts)}\n")
     sys.exit(bool(faults) or not chosen)
 
 

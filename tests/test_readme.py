@@ -37,6 +37,16 @@ def test_the_sample_output_is_the_real_one(models: Path, tmp_path: Path, monkeyp
     assert stable(blocks("text")[0]) == stable(result.output)
 
 
+def test_the_sample_explanation_is_the_real_one(
+    models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "models").mkdir()
+    shutil.copy(models / "mean_pooling.onnx", tmp_path / "models")
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(main, ["explain", "models/mean_pooling.onnx", "--node", "tmp"])
+    assert result.output in blocks("text")
+
+
 def test_the_python_example_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

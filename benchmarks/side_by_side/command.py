@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from benchmarks.scaling import MODELS
-from benchmarks.side_by_side import machine
+from benchmarks.side_by_side import figures, machine
 from benchmarks.side_by_side.measuring import Limits, measure
-from benchmarks.side_by_side.models import CorpusError, Model, corpus, scaling
+from benchmarks.side_by_side.models import CorpusError, Model, corpus, describe, scaling
 from benchmarks.side_by_side.report import summary, write_report
 from benchmarks.side_by_side.tools import OURS, Tool, UnknownTool, built_in, find_tool
 from foldproof.errors import FoldproofError
@@ -51,7 +51,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.quick:
         options.rounds, options.timing, options.sizes = 1, 0.0, options.sizes or [1_000]
     try:
-        results = _run(options) if options.report is None else json.loads(options.report.read_text())
+        results = _run(options) if options.report is None else _read(options.report)
+    except KeyboardInterrupt:
+        sys.stderr.write("stopped; --resume goes on with what is left\n")
+        return 130
     except (UnknownTool, CorpusError, FoldproofError, OSError, ValueError) as error:
         sys.stderr.write(f"python -m benchmarks: {error}\n")
         return 2
@@ -104,7 +107,13 @@ def _parser() -> argparse.ArgumentParser:
         help="how long, at most, each result of the corpus is loaded and run beside its original; 0: not (default: 2)",
     )
     add("--quick", action="store_true", help="one round, no timing of results, scaling models of 1000 nodes")
-    add("--out", type=pathlib.Path, default=pathlib.Path("benchmark-out"), metavar="DIR", help="where results go")
+    add(
+        "--out",
+        type=pathlib.Path,
+        default=pathlib.Path("benchmark-out"),
+        metavar="DIR",
+        help="where results go (default: benchmark-out)",
+    )
     add("--resume", action="store_true", help="keep the models that OUT/results/results.json has, run the others")
     add("--json", action="store_true", help="print all results as JSON, not the summary")
     add("--report", type=pathlib.Path, metavar="FILE", help="run nothing: write the report of these results again")
@@ -152,7 +161,12 @@ def _run(options: argparse.Namespace) -> dict[str, Any]:
         "models": {},
     }
     if options.resume and path.is_file():
-        results["models"] = json.loads(path.read_text())["models"]
+        before = _read(path)
+        if any(before[key] != results[key] for key in ("tools", "settings")):
+            raise ValueError(
+                f"{path} was made with other tools, versions or limits: take another --out, or no --resume"
+            )
+        results["models"] = before["models"]
     installed = [tool for tool in tools if not tool.missing]
     for tool in tools:
         if tool.missing:
@@ -176,6 +190,18 @@ def _run(options: argparse.Namespace) -> dict[str, Any]:
     return results
 
 
+def _read(path: pathlib.Path) -> dict[str, Any]:
+    """Results of an earlier run.
+
+    Raises:
+        ValueError: The file holds something else.
+    """
+    results = json.loads(path.read_text())
+    if not isinstance(results, dict) or results.get("format") != _FORMAT:
+        raise ValueError(f"{path} holds no results of python -m benchmarks, or those of another version of it")
+    return results
+
+
 def _models(options: argparse.Namespace, folder: pathlib.Path) -> Iterator[Model]:
     """The models of the corpus, then the scaling models."""
     listed = iter(()) if options.corpus == "none" else corpus(pathlib.Path(options.corpus), options.only)
@@ -187,17 +213,19 @@ def _too_slow(results: Mapping[str, Any], model: Model, tools: Sequence[Tool], t
     found: dict[str, str] = {}
     if model.family is None:
         return found
-    size = int(model.name.split()[-1])
-    for name, smaller in results["models"].items():
-        if smaller["family"] != model.family:
-            continue
-        for tool in tools:
-            run = smaller["runs"].get(tool.name, {})
-            expected = max(run.get("seconds") or [0.0]) * size / max(smaller["original"]["nodes"], 1)
+    smaller = {name: each for name, each in results["models"].items() if each["family"] == model.family}
+    nodes = describe(model.path).nodes
+    for tool in tools:
+        points = []
+        for name, each in smaller.items():
+            run = each["runs"].get(tool.name, {})
             if run.get("status") in ("timeout", "crash", "skipped"):
                 found[tool.name] = f"{run['status']} on {name}"
-            elif expected > timeout:
-                found[tool.name] = f"would take {expected:.0f} s at the least, going by {name}"
+            elif run.get("seconds"):
+                points.append((each["original"]["nodes"], max(run["seconds"])))
+        expected = figures.expected_seconds(points, nodes)
+        if expected > timeout:
+            found.setdefault(tool.name, f"would take about {expected:.0f} s, as its time grows")
     return found
 
 

@@ -123,6 +123,27 @@ def growth(results: Results, family: str, tool: str, measure: str) -> dict[int, 
     return {nodes: (points[nodes] - points[least]) / (nodes - least) for nodes in sorted(points) if nodes != least}
 
 
+def expected_seconds(points: Sequence[tuple[int, float]], nodes: int) -> float:
+    """What a model is expected to take, going by smaller ones of its family.
+
+    Args:
+        points: The nodes of these, in rising order, and the seconds in process.
+        nodes: Those of the model.
+
+    Returns:
+        The seconds, if they go on growing as between the last two: at least with the nodes, at most with their square.
+        0 where nothing is known.
+    """
+    if not points:
+        return 0.0
+    last, seconds = points[-1]
+    power = 1.0
+    if len(points) > 1 and points[-2][0] < last:
+        before, least = points[-2]
+        power = min(max(math.log(seconds / least) / math.log(last / before), 1.0), 2.0)
+    return float(seconds * (nodes / last) ** power)
+
+
 def families(results: Results) -> list[str]:
     """The scaling models that were run."""
     return list(dict.fromkeys(model["family"] for model in models(results, corpus=False).values()))

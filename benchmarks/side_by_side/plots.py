@@ -41,7 +41,7 @@ def draw(results: Results, folder: pathlib.Path) -> list[pathlib.Path]:
         "axes.spines.top": False,
     }
     written = []
-    with matplotlib.rc_context({**settings, "axes.spines.right": False}):
+    with matplotlib.rc_context(settings):
         for name, figure in (("ratios", _ratios(results)), ("growth", _growth(results))):
             if figure is None:
                 continue

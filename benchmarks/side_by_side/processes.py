@@ -29,6 +29,7 @@ class Ended:
         cpu: Seconds of CPU, user and system, with those of its children that it waited for.
         peak_mib: The greatest resident memory of the process plus that of each of its descendants, in MiB. Where there
             is no /proc, that of the largest of them alone.
+        own_mib: The greatest resident memory of the process alone; 0 where there is no /proc.
         output: What it wrote to its standard output.
         errors: What it wrote to its standard error.
     """
@@ -38,6 +39,7 @@ class Ended:
     wall: float
     cpu: float
     peak_mib: float
+    own_mib: float
     output: str
     errors: str
 
@@ -79,6 +81,7 @@ def run(command: Sequence[str], timeout: float, env: Mapping[str, str] | None = 
             wall,
             usage.ru_utime + usage.ru_stime,
             watch.peak_mib or usage.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10),
+            watch.own_mib,
             output.read().decode(errors="replace"),
             errors.read().decode(errors="replace"),
         )
@@ -100,6 +103,11 @@ class _Watch:
     def peak_mib(self) -> float:
         """The sum of the peaks of the process and its descendants; 0 where nothing tells of them."""
         return sum(self._peaks.values()) / 2**10
+
+    @property
+    def own_mib(self) -> float:
+        """The peak of the process alone; 0 where nothing tells of it."""
+        return self._peaks.get(str(self._pid), 0) / 2**10
 
     def stop(self) -> None:
         """Ends the watch, after the process has ended."""

@@ -43,8 +43,9 @@ def summary(results: Results) -> str:
     parts = [_aligned(_outcomes(results))]
     if figures.models(results) and OURS in figures.tools(results) and figures.peers(results):
         parts += ["Foldproof's figure divided by each peer's, geometric means", _aligned(_against_peers(results))]
-    if figures.families(results):
-        parts += ["growth, in process", _aligned(_growth(results))]
+        parts += _against_the_faster(results)
+    if _growth(results)[1]:
+        parts += ["Time and memory of a node, as their number grows", _aligned(_growth(results))]
     return "\n\n".join(parts) + "\n"
 
 
@@ -65,7 +66,7 @@ def _report(results: Results, drawn: Sequence[str]) -> str:
             parts += _against_the_faster(results)
         parts += ["## What is left of the originals", _LEFT_TEXT, _markdown(_left(results))]
     if figures.families(results):
-        parts += ["## Growth", _GROWTH_TEXT, _markdown(_growth(results))]
+        parts += ["## Growth", _GROWTH_TEXT, *([_markdown(_growth(results))] if _growth(results)[1] else [])]
         parts += _image("growth", drawn, "Time in process for each node, by the number of nodes")
     parts += ["## Each model", _EACH_TEXT]
     parts += ["### Nodes left", _markdown(_nodes(results)), "### Seconds", _SECONDS_TEXT, _markdown(_seconds(results))]

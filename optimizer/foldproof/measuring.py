@@ -78,7 +78,7 @@ def measure(
     Raises:
         EngineError: One of them can't be loaded or run so.
     """
-    settings = Settings(optimizing=True, data_folder=None, provider=None)
+    settings = Settings(optimizing=True, data_folder=None, provider=None, reference=False)
     found = worker.measure([_content(original), _content(optimized)], settings, dict(feeds), SECONDS)
     original_times, optimized_times = (Timings(tuple(load), tuple(runs)) for load, runs in found)
     return Measured(original_times, optimized_times, binding)

@@ -24,6 +24,7 @@ from foldproof.gc_pause import gc_paused
 from foldproof.graphs import all_graphs, called_functions, count_operators, node_label, operator_name
 from foldproof.model_file import Source, Staged
 from foldproof.options import Options
+from foldproof.protos import load_proto
 from foldproof.provenance import Tracker, has_node_metadata
 from foldproof.reporting.costs import costs_of
 from foldproof.reporting.fates import Watch
@@ -194,12 +195,14 @@ class Run:
                 progress=self._rewrites,
             )
             called = called_functions(model)
-            source.corrected.extend(correct(wrong, model, self._facts))  # rules leave alone what is declared wrongly
+            if self._plan.rules:  # without, the model comes out as it was given; and rules need true declarations
+                source.corrected.extend(correct(wrong, model, self._facts))
             self._rewriter.run()
             if self._options.inline_functions:
                 for identifier in called - called_functions(model):
                     del model.functions[identifier]
-            source.corrected.extend(correct(disproved(model, self._facts), model, self._facts))
+            if self._plan.rules:
+                source.corrected.extend(correct(disproved(model, self._facts), model, self._facts))
             if tracker is not None:
                 tracker.record().write(model)
 
@@ -272,10 +275,11 @@ class Run:
             if isinstance(verifier, str):
                 self._verification = Verification("unverified", reason=verifier)
             else:
+                runnable = self._runnable_optimized()
                 self._verification = verifier.compare(
-                    self._runnable_optimized(),
+                    runnable,
                     exact=self.is_exact if self._plan.exact is None else self._plan.exact,
-                    evaluate=find_probes(self.optimized_proto),
+                    evaluate=find_probes(load_proto(runnable)),
                     proven=find_proven(self.source.model, self._facts),
                     runs=runs,
                 )

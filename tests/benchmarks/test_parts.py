@@ -167,3 +167,19 @@ def test_growth_is_counted_from_the_smallest_model() -> None:
 def test_the_geometric_mean() -> None:
     assert figures.geometric_mean([0.5, 8]) == pytest.approx(2)
     assert figures.geometric_mean([]) is None
+
+
+@pytest.mark.parametrize(
+    ("points", "seconds"),
+    [
+        ([], 0),
+        ([(100, 3.0)], 30),
+        ([(100, 2.0), (100, 3.0)], 30),
+        ([(10, 5.0), (100, 6.0)], 60),  # slower growth than the nodes' is that of what doesn't grow
+        ([(10, 1.0), (100, 31.622776601683793)], 1000),
+        ([(10, 1.0), (100, 100.0)], 10_000),
+        ([(10, 1.0), (100, 5000.0)], 500_000),  # what is steeper is a threshold, and not taken to go on
+    ],
+)
+def test_expected_seconds(points: list[tuple[int, float]], seconds: float) -> None:
+    assert figures.expected_seconds(points, 1000) == pytest.approx(seconds)

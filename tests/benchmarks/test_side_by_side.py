@@ -11,6 +11,7 @@ import jsonschema
 import onnx
 import pytest
 
+from benchmarks.side_by_side import plots
 from benchmarks.side_by_side.command import main
 from benchmarks.side_by_side.measuring import Limits, measure
 from benchmarks.side_by_side.models import Model
@@ -60,8 +61,8 @@ def adapter(folder: pathlib.Path, name: str, work: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def out(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    """The folder that the command writes to."""
+def command(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The arguments of the command; what it writes to is the last."""
     folder = tmp_path_factory.mktemp("benchmark")
     (folder / "corpus").mkdir()
     onnx.save(parse(MODEL), folder / "corpus" / "small.onnx")
@@ -70,8 +71,14 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     (folder / "corpus" / "manifest.json").write_text(json.dumps({"models": [record]}))
     tools = ["foldproof", "ort_basic", *(adapter(folder, name, work) for name, work in ADAPTERS.items())]
     arguments = ["--corpus", str(folder / "corpus"), "--tools", ",".join(tools), "--rounds", "1", "--timing", "0.01"]
-    assert main([*arguments, "--out", str(folder / "out")]) == 0
-    return folder / "out"
+    return [*arguments, "--out", str(folder / "out")]
+
+
+@pytest.fixture(scope="module")
+def out(command: list[str]) -> pathlib.Path:
+    """The folder that the command has written to."""
+    assert main(command) == 0
+    return pathlib.Path(command[-1])
 
 
 @pytest.fixture(scope="module")
@@ -134,6 +141,19 @@ def test_the_report_has_each_tool_and_both_kinds_of_the_plot(out: pathlib.Path) 
     assert (out / "results" / "ratios.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_what_is_there_is_not_run_again(
+    command: list[str],
+    results: dict[str, Any],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(plots, "draw", lambda results, folder: [])  # they are there, and take seconds
+    assert main([*command, "--resume", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["models"] == results["models"]
+    assert main([*command, "--resume", "--tools", "foldproof"]) == 2
+    assert "was made with other tools" in capsys.readouterr().err
+
+
 def test_a_hanging_tool_is_stopped_with_all_that_it_started(tmp_path: pathlib.Path) -> None:
     onnx.save(parse(MODEL), tmp_path / "small.onnx")
     (tmp_path / "hanging.py").write_text(HANGING.format(path=str(tmp_path / "child")))
@@ -154,6 +174,8 @@ def test_a_hanging_tool_is_stopped_with_all_that_it_started(tmp_path: pathlib.Pa
         (["--tools", "no_such_tool"], "no tool no_such_tool: there are foldproof, onnxsim, onnxslim"),
         (["--corpus", "{empty}"], "holds no models"),
         (["--only", "no_such_model"], "has no model no_such_model"),
+        (["--report", str(ROOT / "benchmarks" / "results.schema.json")], "holds no results"),
+        (["--report", "{empty}/nothing.json"], "nothing.json"),
         (["--peers-python", "{empty}/python", "--tools", "onnxsim"], "can't be run as Python"),
     ],
 )

@@ -18,7 +18,7 @@ from foldproof.certificates.checker import check
 from foldproof.certificates.document import claim_to_dict
 from foldproof.certificates.sides import Sides
 from foldproof.cli import main
-from foldproof.errors import CertificateError
+from foldproof.errors import CertificateError, ModelError
 from foldproof.rewriting import Forward, rule
 from tests.certificates.helpers import certified, changed, restated
 from tests.helpers import parse
@@ -83,6 +83,15 @@ def test_a_changed_byte_of_a_data_file_is_found_and_named(tmp_path: Path, which:
     (tmp_path / which).unlink()
     (problem,) = check(certificate, tmp_path / "in.onnx", output).problems
     assert problem == f"{tmp_path / which} is not there"
+
+
+@pytest.mark.parametrize("which", ["in.onnx", "out.onnx"])
+def test_a_model_that_is_not_there_is_an_error(tmp_path: Path, which: str) -> None:
+    certificate, source, output = certified(parse(BODY), tmp_path)
+    {"in.onnx": source, "out.onnx": output}[which].unlink()
+    with pytest.raises(ModelError, match="there is no file") as caught:
+        check(certificate, source, output)
+    assert caught.value.exit_status == 3
 
 
 def test_any_changed_byte_of_a_certificate_is_found(tmp_path: Path) -> None:

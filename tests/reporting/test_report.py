@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 
 from rich.console import Console
 
 import foldproof
+from foldproof.facts.claims import Contradiction
 from foldproof.reporting import terminal
 from foldproof.reporting.report import Fate, Report
 from tests.helpers import parse
@@ -65,6 +67,13 @@ def test_a_size_that_a_rule_puts_in_is_evaluated_too() -> None:
     assert len(report.fates[1].values) >= 2
 
 
+def screen(report: Report, **options: bool) -> list[str]:
+    """The lines of a summary in a terminal of 80 columns."""
+    stream = io.StringIO()
+    terminal.show(report, console=Console(file=stream, width=80, highlight=False), **options)
+    return stream.getvalue().splitlines()
+
+
 def test_the_summary_fits_a_screen() -> None:
     nodes = " ".join(
         f"v{k + 1} = {op}(v{k})" for k, op in enumerate(["Relu", "Exp", "Log", "Abs", "Neg", "Sin", "Cos"] * 3)
@@ -72,9 +81,23 @@ def test_the_summary_fits_a_screen() -> None:
     sizes = " ".join(f"s{k} = Size(v{k})" for k in range(20))
     outputs = ", ".join(f"int64 s{k}" for k in range(20))
     report = report_of(f"g (float[N] v0) => (float[N] v21, {outputs}) {{ {nodes} {sizes} }}", rules=[])
-    assert len(shown(report).splitlines()) < 50
-    assert "8 more" in shown(report)
-    assert "8 more" not in shown(report, verbose=True)
+    assert len(screen(report)) <= 22
+    assert "  17 more; -v shows all" in screen(report)
+    everything = screen(report, verbose=True)
+    assert len(everything) > 24
+    assert not any("more" in line for line in everything)
+    assert {line.split()[0] for line in everything if line} >= {f"s{k}" for k in range(20)}
+
+
+def test_a_summary_with_much_to_warn_of_fits_a_screen_too() -> None:
+    report = report_of("g (float[N] x) => (int64 s) { s = Size(x) }")
+    claims = tuple(Contradiction(f"v{k}", "FLOAT[2, 3]", "FLOAT[N, 3]") for k in range(30))
+    report = dataclasses.replace(report, warnings=tuple(f"warning {k}" for k in range(30)), contradictions=claims)
+    lines = screen(report)
+    assert len(lines) <= 22
+    assert "28 more wrong declarations; -v shows all" in lines
+    assert "28 more warnings; -v shows all" in lines
+    assert sum("warning: " in line for line in screen(report, verbose=True)) == 30
 
 
 def test_text_of_the_model_is_harmless_in_a_terminal() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from foldproof.cli.configured import ConfiguredCommand, configuration
+from foldproof.cli.configured import ConfiguredCommand, configuration, unknown_variables
 from foldproof.cli.shared import Command, check_json, json_option, write_json
 from foldproof.configuration.setting import InForce
 from foldproof.errors import UsageError
@@ -39,6 +39,8 @@ def config(ctx: click.Context, words: Sequence[str], json_file: Path | None) -> 
     check_json(json_file, [], force=False)
     found = command.in_force(click.Context(command, parent=ctx.parent, info_name=name), arguments)
     file = configuration(ctx)
+    for variable in unknown_variables(ctx):
+        click.echo(f"foldproof: warning: {variable} is the environment variable of no option", err=True)
     write_json(_to_dict(name, found, None if file is None else file.path), json_file)
     if json_file != Path("-"):
         configuration_table.show(name, found, file)

@@ -6,6 +6,7 @@ The options are those that click knows of: nothing here lists them. A flag goes 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,7 +49,7 @@ class ConfiguredCommand(click.Command):
     @property
     def keys(self) -> dict[str, click.Option]:
         """The options that may be configured, by their keys: their long names, with `_` for `-`."""
-        options = (each for each in self.params if isinstance(each, click.Option) and each.name != "help")
+        options = (each for each in self.params if isinstance(each, click.Option))
         return {key: option for option in options if (key := _key(option)) not in _NEVER}
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -101,7 +102,8 @@ class ConfiguredCommand(click.Command):
         Returns:
             Those that hold, by their keys.
         """
-        if ctx.resilient_parsing or given.get("help"):
+        is_help = any(each.is_eager and each.name in given for each in self.get_params(ctx))
+        if ctx.resilient_parsing or is_help:
             return {}
         file = _file(ctx, given)
         if file is None:
@@ -184,9 +186,30 @@ def _file(ctx: click.Context, given: Mapping[str, Any]) -> ConfigurationFile | N
     if not by_flag["no_config"]:
         options = {option.name: option for option in ctx.command.params}
         named = by_flag["config"] or options["config"].resolve_envvar_value(ctx)
-        file = read(Path(named)) if named else find(Path.cwd())
+        file = read(Path(named)) if named else find(_working_folder())
     ctx.meta[_FILE] = file
     return file
+
+
+def _working_folder() -> Path:
+    """The working folder.
+
+    Raises:
+        UsageError: It is gone.
+    """
+    try:
+        return Path.cwd()
+    except OSError as error:
+        raise UsageError(f"the working folder is gone: {error}", hint="Change to another one") from error
+
+
+def unknown_variables(ctx: click.Context) -> list[str]:
+    """The environment variables that look like ours, and name no option."""
+    root = ctx.find_root().command
+    commands = root.commands.values() if isinstance(root, click.Group) else [ctx.command]
+    keys = {key for each in commands if isinstance(each, ConfiguredCommand) for key in (*each.keys, "config")}
+    ours = {f"{PREFIX}{key.upper()}" for key in keys}
+    return sorted(name for name in os.environ if name.startswith(PREFIX) and name not in ours)
 
 
 def _key(option: click.Option) -> str:

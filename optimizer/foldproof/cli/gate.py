@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -87,8 +88,10 @@ def gate(
     require_onnxruntime()
     is_shown = not quiet and json_file != Path("-")
     found = []
-    with Worker() as worker:
-        checker = Gate(require_certificate, skip, worker)
+    with contextlib.ExitStack() as stack:
+        if Worker.borrowed() is None:  # one process for all that runs models
+            stack.enter_context(stack.enter_context(Worker()).lent())
+        checker = Gate(require_certificate, skip)
         for model in models:
             found.append(checker.look_at(model, _options_for(ctx, model), demands.Demands.of(file, model)))
             if is_shown:

@@ -77,9 +77,9 @@ def find(folder: Path) -> ConfigurationFile | None:
     """
     folder = folder.absolute()
     for place in (folder, *folder.parents):
-        if (place / OWN).is_file():
+        if _is_there(place / OWN):
             return read(place / OWN)
-        if (place / SHARED).is_file() and (found := _read(place / SHARED)) is not None:
+        if _is_there(place / SHARED) and (found := _read(place / SHARED)) is not None:
             return found
     return None
 
@@ -96,6 +96,13 @@ def read(path: Path) -> ConfigurationFile:
     return found
 
 
+def _is_there(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a folder above that we may not look into
+        return False
+
+
 def _read(path: Path) -> ConfigurationFile | None:
     """Reads a file; None for one of other tools that has nothing for us."""
     is_shared = path.name == SHARED
@@ -106,7 +113,7 @@ def _read(path: Path) -> ConfigurationFile | None:
         content: Any = toml.loads(text)
     except OSError as error:
         raise UsageError(f"{shown(path)} can't be read: {error.strerror or error}") from error
-    except (toml.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (toml.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(f"{shown(path)} is no TOML: {error}", hint="Mend it, or go on with --no-config") from error
     prefix = _TABLE if is_shared or "tool" in content else ()
     for number, key in enumerate(prefix):

@@ -66,8 +66,8 @@ class _Comparison:
         return Difference(
             a=_name(self._sources[0]),
             b=_name(self._sources[1]),
-            operators_a=count_operators(self._a),
-            operators_b=count_operators(self._b),
+            operators_a=dict(count_operators(self._a)),
+            operators_b=dict(count_operators(self._b)),
             nodes_removed=tuple(self._ref(node) for node in removed if not is_constant_node(node)),
             nodes_added=tuple(self._ref(node) for node in added if not is_constant_node(node)),
             nodes_changed=tuple(self._nodes),

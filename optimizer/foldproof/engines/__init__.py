@@ -48,7 +48,7 @@ def load_engine(
         worker: The process that onnxruntime runs in.
         provider: The execution provider that onnxruntime has to use; then nothing else will do.
         reference: Only the reference will do.
-        seconds: The time limit for onnxruntime to load it.
+        seconds: The time limit for an engine to load it.
 
     Raises:
         EngineError: None of them can; the message is onnxruntime's, then the reference's.
@@ -65,7 +65,7 @@ def load_engine(
     for kind in kinds:
         try:
             if kind is Reference:
-                return Reference(model, data_folder)
+                return Reference(model, data_folder, worker, seconds=seconds)
             return OnnxRuntime(model, data_folder, worker, provider=provider, seconds=seconds)
         except TimedOut:
             raise

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import pathlib
-import weakref
-from collections.abc import Collection
-from typing import Any
 
-import numpy as np
-
-from foldproof.engines.engine import EngineError, Feeds, Runnable
+from foldproof.engines.engine import Runnable
+from foldproof.engines.remote import Remote
 from foldproof.engines.worker import Settings
 from foldproof.engines.worker_process import Worker
 from foldproof.errors import UnverifiedError
@@ -35,7 +31,7 @@ def require_onnxruntime() -> None:
         )
 
 
-class OnnxRuntime:
+class OnnxRuntime(Remote):
     """A session of onnxruntime, with its own optimizations off.
 
     Where the process of the worker has died since, the model is loaded again.
@@ -67,47 +63,7 @@ class OnnxRuntime:
         provider: str | None = None,
         seconds: float | None = None,
     ) -> None:
-        self._model = model
         self.provider = provider
-        self._worker = worker or Worker.borrowed() or Worker()
         folder = None if data_folder is None else str(data_folder.resolve())
-        self._settings = Settings(optimizing=optimizing, data_folder=folder, provider=provider)
-        self._key = self._worker.new_key()
-        self._load(seconds)
-        weakref.finalize(self, self._worker.release, self._key)
-
-    def _load(self, seconds: float | None) -> None:
-        if isinstance(self._model, pathlib.Path):
-            # Links stay: onnxruntime looks for the data beside a link too, as a cache of downloads has it.
-            content: bytes | str = str(self._model.absolute())
-        else:
-            try:
-                content = self._model.SerializeToString()
-            except ValueError as error:  # protobuf's limit
-                raise EngineError(f"the model can't be handed over: {error}") from error
-        found = self._worker.load(self._key, content, self._settings, seconds)
-        self.name, self.outputs, self._generation = found
-
-    def run(self, feeds: Feeds, seconds: float | None = None, shapes_of: Collection[str] = ()) -> list[Any]:
-        """See `Engine.run`.
-
-        Raises:
-            EngineError: The model fails at this feed.
-            TimedOut: The time is over.
-            Died: It takes the worker's process with it.
-        """
-        wanted = frozenset(shapes_of)
-        found = None
-        while found is None:
-            found = self._worker.run(self._key, self._generation, dict(feeds), seconds, wanted)
-            if found is None:
-                self._load(seconds)
-        values, shapes = found
-        for place, shape in shapes.items():
-            values[place] = np.broadcast_to(np.zeros((), np.int8), shape)
-        return values
-
-    def release(self) -> None:
-        """Let go of the session. A later run would load the model again."""
-        self._worker.release(self._key)
-        self._generation = 0
+        settings = Settings(optimizing=optimizing, data_folder=folder, provider=provider, reference=False)
+        super().__init__(model, settings, worker, seconds)

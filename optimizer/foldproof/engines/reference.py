@@ -6,62 +6,47 @@ The evaluator is no oracle by itself: models with an operator that it is known t
 from __future__ import annotations
 
 import pathlib
-import time
-from collections.abc import Collection, Iterator
-from typing import Any
+from collections.abc import Iterator
 
-import numpy as np
 import onnx
 
-from foldproof import kernels
-from foldproof.engines.engine import EngineError, Feeds, Runnable, TimedOut
+from foldproof.engines.engine import EngineError, Runnable
+from foldproof.engines.remote import Remote
+from foldproof.engines.worker import Settings
+from foldproof.engines.worker_process import Worker
 from foldproof.protos import Scope, attribute_of, load_proto, scopes
 
 
-class Reference:
-    """The reference evaluator, loaded with a model.
+class Reference(Remote):
+    """The reference evaluator, loaded with a model, in the worker's process: it knows no limit of time or memory.
 
     Args:
         model: A model, or the path of its file.
         data_folder: The folder of the external data of a model that is given as a proto.
+        worker: The process to run it in; unless given, one that was lent, or one of its own.
+        seconds: The time limit for loading it.
 
     Raises:
         EngineError: The evaluator lacks an operator, or is known to compute one wrongly.
+        TimedOut: It takes too long.
+        Died: It takes the worker's process with it.
     """
 
-    def __init__(self, model: Runnable, data_folder: pathlib.Path | None = None) -> None:
-        proto = load_proto(model)
-        reason = next(distrust(proto), None)
+    def __init__(
+        self,
+        model: Runnable,
+        data_folder: pathlib.Path | None = None,
+        worker: Worker | None = None,
+        *,
+        seconds: float | None = None,
+    ) -> None:
+        reason = next(distrust(load_proto(model)), None)
         if reason is not None:
             raise EngineError(f"the ONNX reference can't stand in: {reason}")
-        self.name = f"onnx reference {onnx.__version__}"
-        self.outputs = tuple(each.name for each in proto.graph.output)
-        self._inputs = {each.name for each in proto.graph.input}
-        self._required = self._inputs - {each.name for each in proto.graph.initializer}
-        folder = model.parent if isinstance(model, pathlib.Path) else data_folder
-        try:
-            if folder is not None:
-                copy = onnx.ModelProto()
-                copy.CopyFrom(proto)
-                onnx.load_external_data_for_model(copy, str(folder))
-                proto = copy
-            self._evaluator = _evaluator(proto)
-        except Exception as error:
-            raise EngineError(f"the ONNX reference can't load it: {error}") from error
-
-    def run(self, feeds: Feeds, seconds: float | None = None, shapes_of: Collection[str] = ()) -> list[Any]:
-        """See `Engine.run`. The time limit is looked at between nodes."""
-        unknown, missing = set(feeds) - self._inputs, self._required - set(feeds)
-        if unknown or missing:
-            raise EngineError(f"invalid input names: unknown {sorted(unknown)}, missing {sorted(missing)}")
-        self._evaluator.deadline = None if seconds is None else time.monotonic() + seconds
-        try:
-            with np.errstate(all="ignore"):
-                return list(self._evaluator.run(None, dict(feeds)))
-        except TimedOut:
-            raise
-        except Exception as error:
-            raise EngineError(f"{type(error).__name__}: {error}") from error
+        folder = None if data_folder is None else str(data_folder.resolve())
+        super().__init__(
+            model, Settings(optimizing=False, data_folder=folder, provider=None, reference=True), worker, seconds
+        )
 
 
 def distrust(proto: onnx.ModelProto) -> Iterator[str]:
@@ -102,32 +87,3 @@ def _distrust_node(node: onnx.NodeProto, scope: Scope) -> str | None:
     if op == "Shape" and scope.place.startswith("function ") and attribute_of(node, "end") is not None:
         return "Shape with `end` in a function"
     return None
-
-
-def _evaluator(proto: onnx.ModelProto) -> Any:
-    """An evaluator that computes `Size` and `Shape` by our kernels and that stops at a deadline."""
-    from onnx.reference import ReferenceEvaluator
-    from onnx.reference.op_run import OpRun
-
-    version = next((each.version for each in proto.opset_import if each.domain == ""), 1)
-
-    def operator(op_type: str) -> type[OpRun]:
-        kernel = kernels.lookup(op_type, version)
-        assert kernel is not None
-
-        def compute(self: OpRun, *inputs: Any, **attributes: Any) -> tuple[Any, ...]:
-            # The evaluator hands over the defaults of the newest version too, which an older one may not know.
-            given = {attribute.name for attribute in self.onnx_node.attribute}
-            return (kernel(*inputs, **{name: each for name, each in attributes.items() if name in given}),)
-
-        return type(op_type, (OpRun,), {"op_domain": "", "_run": compute})
-
-    class Evaluator(ReferenceEvaluator):
-        deadline: float | None = None
-
-        def _log(self, level: int, pattern: str, *args: Any) -> None:
-            # The evaluator calls this before each node: the one place at which a run can be stopped.
-            if self.deadline is not None and time.monotonic() > self.deadline:
-                raise TimedOut("the time limit")
-
-    return Evaluator(proto, new_ops=[operator("Size"), operator("Shape")])

@@ -1,7 +1,8 @@
 """What runs in the child process: onnxruntime, and a loop that answers one request after the other.
 
-The parent runs this file as a script, see `worker_process.py`. It imports nothing of this package, and onnxruntime and
-numpy only when it is asked for a model: to start a process takes longer than all the rest that it does.
+The parent runs this file as a script, see `worker_process.py`. It imports onnxruntime and numpy only when it is asked for
+a model, and of this package only what the ONNX reference takes, when that is asked for: to start a process takes longer
+than all the rest that it does.
 
 Requests and answers are tuples, pickled, with the content of arrays beside the pickle:
 
@@ -40,11 +41,13 @@ class Settings(TypedDict):
         optimizing: Whether onnxruntime's own optimizations are on.
         data_folder: The folder of the external data of a model that is given as bytes.
         provider: The execution provider before the CPU; None for the CPU alone.
+        reference: Whether the ONNX reference runs it, and not onnxruntime.
     """
 
     optimizing: bool
     data_folder: str | None
     provider: str | None
+    reference: bool
 
 
 def send(stream: IO[bytes], message: object) -> None:
@@ -285,7 +288,7 @@ def main() -> None:
     _limit_memory(limit)
     requests: queue.Queue[Any] = queue.Queue()
     threading.Thread(target=_listen, args=[incoming, requests], daemon=True).start()
-    sessions: dict[int, Session] = {}
+    sessions: dict[int, Any] = {}
     while True:
         send(outgoing, _answer(requests.get(), sessions))
 
@@ -302,7 +305,7 @@ def _listen(incoming: IO[bytes], requests: queue.Queue[Any]) -> None:
         os._exit(1)
 
 
-def _answer(request: Any, sessions: dict[int, Session]) -> tuple[Any, ...]:
+def _answer(request: Any, sessions: dict[int, Any]) -> tuple[Any, ...]:
     kind, released, key, *arguments = request
     for each in released:
         sessions.pop(each, None)
@@ -310,13 +313,21 @@ def _answer(request: Any, sessions: dict[int, Session]) -> tuple[Any, ...]:
         if kind == "measure":
             return "measured", _measured(key, *arguments)
         if kind == "load":
-            session = sessions[key] = Session(*arguments)
+            session = sessions[key] = _loaded(*arguments)
             return "loaded", session.name, session.outputs
         return "values", *sessions[key].run(*arguments)
-    except Stopped as error:
+    except (Stopped, TimeoutError) as error:
         return "stopped", str(error)
-    except (Failed, MemoryError) as error:
+    except (Failed, MemoryError, RuntimeError) as error:
         return "failed", str(error) or type(error).__name__
+
+
+def _loaded(content: bytearray | str, settings: Settings) -> Any:
+    if not settings["reference"]:
+        return Session(content, settings)
+    from foldproof.engines.reference_session import ReferenceSession
+
+    return ReferenceSession(content, settings["data_folder"])
 
 
 def _measured(

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 import onnx_ir as ir
 
 from foldproof.explaining.wording import content_text, dims_text, source_text
-from foldproof.facts import Fact, Facts, NodeView
+from foldproof.facts import Dim, Element, Fact, Facts, NodeView
+from foldproof.facts.engine import Supposition
 from foldproof.facts.registry import body_inputs_of
 from foldproof.graphs import reads_of
 
@@ -141,32 +142,47 @@ class Deriver:
 
     def _find(self, value: ir.Value, aspect: Aspect) -> Iterator[_Known]:
         """Of what a node reads, all of which something must be known so that this is known of the value."""
-        before = aspect.text(self._facts.of(value))
-        if not before:
+        if not aspect.text(self._facts.of(value)):
             return
         node = value.producer()
         owner = self._facts.owner(value.graph) if node is None and value.graph is not None else None
         reader = owner if node is None else node
         for read in () if reader is None else reads_of(reader):
             for of, weaker in _weaker(self._facts.of(read)):
-                if aspect.text(self._supposed(value, node, owner, read, weaker)) != before:
+                if self._is_lost(value, aspect, node, owner, self._facts.supposing({read: weaker})):
                     yield read, of
                     break
 
-    def _supposed(
-        self, value: ir.Value, node: ir.Node | None, owner: ir.Node | None, read: ir.Value, weaker: Fact
-    ) -> Fact:
-        """What would be known of a value if less was known of what its node reads."""
-        supposed = self._facts.supposing({read: weaker})
+    def _is_lost(
+        self, value: ir.Value, aspect: Aspect, node: ir.Node | None, owner: ir.Node | None, supposed: Supposition
+    ) -> bool:
+        """Whether less would be known of a value if what is supposed was all that is known of what its node reads."""
+        fact = self._facts.of(value)
         if node is not None:
             supposed.infer(node)
-            return supposed.of(value)
-        infer = None if owner is None else body_inputs_of(owner)
-        if infer is None or owner is None or value.graph is None:
-            return self._facts.of(value)
-        facts = infer(NodeView(owner, supposed), value.graph)
-        index = next((k for k, each in enumerate(value.graph.inputs) if each is value), len(facts))
-        return facts[index] if index < len(facts) else self._facts.of(value)
+            less = supposed.of(value)
+        else:
+            infer = None if owner is None else body_inputs_of(owner)
+            if infer is None or owner is None or value.graph is None:
+                return False
+            facts = infer(NodeView(owner, supposed), value.graph)
+            index = next((k for k, each in enumerate(value.graph.inputs) if each is value), len(facts))
+            if index >= len(facts):
+                return False
+            less = facts[index]
+        if aspect is Aspect.ELEMENTS and fact.elements is None:
+            return less.constant is None and less.fill != fact.fill
+        before, after = (each.shape if aspect is Aspect.SHAPE else each.elements for each in (fact, less))
+        if before is None or after is None or len(before) != len(after):
+            return before is not after
+        return any(x != y and x != self._reborn(y, supposed) for x, y in zip(before, after, strict=True))
+
+    def _reborn(self, number: Element, supposed: Supposition) -> Element:
+        """A number with the symbols that came up in a supposition as those that came up in the same place in truth."""
+        if not isinstance(number, Dim):
+            return number
+        places = {symbol: supposed.birthplace(symbol) for symbol in number.symbols}
+        return number.substitute({symbol: self._facts.fresh(*place) for symbol, place in places.items() if place})
 
 
 def _weaker(fact: Fact) -> Iterator[tuple[Aspect, Fact]]:

@@ -36,10 +36,10 @@ def content_text(fact: Fact) -> str | None:
         return texts[0] if fact.rank == 0 else f"[{', '.join(texts)}]"
     if fact.fill is not None:
         return f"each element is {fact.fill}"
-    if elements is not None and any(each is not None for each in elements):
-        known = sum(each is not None for each in elements)
-        return f"{known} of {len(elements)} elements known"
-    return "constant" if fact.constant is not None else None
+    known = sum(each is not None for each in elements or ())
+    if fact.constant is not None or (elements and known == len(elements)):
+        return "constant"
+    return f"{known} of {len(elements)} elements known" if elements and known else None
 
 
 def dims_text(dims: Iterable[object]) -> str:

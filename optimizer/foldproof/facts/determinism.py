@@ -29,20 +29,31 @@ def is_deterministic(node: ir.Node, facts: Facts) -> bool:
     The operator's schema says so; for an operator with bodies, all that is in them; for a model-local function, all
     that it is made of. A Dropout that is proven not to train is deterministic. An unknown operator never is.
     """
-    return _is_deterministic(node, facts, frozenset())
+    return _is_deterministic(node, facts, {}, 0)
 
 
-def _is_deterministic(node: ir.Node, facts: Facts, calls: frozenset[ir.OperatorIdentifier]) -> bool:
+MAX_DEPTH = 32
+"""Of calls and bodies nested deeper than this nothing is said."""
+
+
+def _is_deterministic(node: ir.Node, facts: Facts, known: dict[ir.OperatorIdentifier, bool], depth: int) -> bool:
+    if depth > MAX_DEPTH:
+        return False
     if facts.has_functions:
         identifier = node.op_identifier()
         function = facts.function(node)
         if facts.is_ambiguous(node):
             return False
         if function is not None:
-            return identifier not in calls and all(_is_deterministic(n, facts, calls | {identifier}) for n in function)
+            if identifier not in known:
+                known[identifier] = False  # should it call itself
+                known[identifier] = all(_is_deterministic(n, facts, known, depth + 1) for n in function)
+            return known[identifier]
     judged = _judged(node.domain, node.op_type, facts.opset_version(node))
     if judged is not None:
-        return judged and all(_is_deterministic(each, facts, calls) for body in bodies_of(node) for each in body)
+        return judged and all(
+            _is_deterministic(each, facts, known, depth + 1) for body in bodies_of(node) for each in body
+        )
     schema = schema_of(node.domain, node.op_type, facts.opset_version(node))
     return schema is not None and _never_trains(node, facts, schema.since_version)
 

@@ -26,6 +26,7 @@ __all__ = [
     "Dim",
     "DimLike",
     "Symbol",
+    "TooComplexError",
     "at_least",
     "ceil_div",
     "differ",
@@ -47,6 +48,16 @@ Operator: TypeAlias = Literal["//", "%", "min", "max"]
 Terms: TypeAlias = "tuple[tuple[Monomial, int], ...]"
 # Nested tuples of str and int: the order may never rest on an id or a hash.
 SortKey: TypeAlias = tuple[Any, ...]
+
+
+_MAX_TERMS = 256
+_MAX_PRODUCTS = 4096
+_MAX_COEFFICIENT = 1 << 256
+"""Expressions beyond these are not written out: the terms of a product of sums multiply with each factor."""
+
+
+class TooComplexError(ArithmeticError):
+    """An expression over dims that would be too large. Nothing is known of what it stands for."""
 
 
 class Symbol(NamedTuple):
@@ -244,6 +255,8 @@ class Dim:
                 return self
             return Dim(tuple([(monomial, c * other) for monomial, c in self.terms])) if other else 0
         if isinstance(other, Dim):
+            if len(self.terms) * len(other.terms) > _MAX_PRODUCTS:
+                raise TooComplexError("an expression over dims has too many terms")
             counts: dict[Monomial, int] = {}
             for left, a in self.terms:
                 for right, b in other.terms:
@@ -367,6 +380,8 @@ def _plus_int(dim: Dim, constant: int) -> DimLike:
 def _collect(counts: dict[Monomial, int]) -> DimLike:
     """Returns the sum of monomials times coefficients, which may be 0."""
     terms = [term for term in counts.items() if term[1]]
+    if len(terms) > _MAX_TERMS or any(abs(coefficient) > _MAX_COEFFICIENT for _, coefficient in terms):
+        raise TooComplexError("an expression over dims has too many terms, or too large numbers")
     if len(terms) > 1:
         terms.sort(key=_term_key)
     elif not terms:

@@ -17,7 +17,7 @@ from foldproof.errors import ModelError, RuleError
 from foldproof.facts import schema_inference
 from foldproof.facts import transfer as _transfer  # noqa: F401  registers the transfer functions
 from foldproof.facts.determinism import is_deterministic
-from foldproof.facts.dim import Dim, DimLike, Symbol
+from foldproof.facts.dim import Dim, DimLike, Symbol, TooComplexError
 from foldproof.facts.equivalents import Equivalents, Order
 from foldproof.facts.fact import UNKNOWN, Basis, Fact, Kind, constant_fact, is_more, meet, tensor_fact
 from foldproof.facts.fills import filled
@@ -30,6 +30,9 @@ _BASES = [Basis(mask) for mask in range(sum(basis.value for basis in Basis) + 1)
 
 MAX_CALL_DEPTH = 32
 """Calls of model-local functions nested deeper than this are not followed."""
+
+MAX_CALL_NODES = 10_000
+"""A call that comes to more nodes, with all calls in it, is not followed: each call that does costs as much again."""
 
 
 class Facts:
@@ -55,6 +58,7 @@ class Facts:
         self._fresh: dict[tuple[ir.Value, int], Dim] = {}
         self._imports: dict[ir.Graph, dict[str, int]] = {}
         self._depth = 0
+        self._expanded: dict[ir.OperatorIdentifier, int] = {}
         self.problems: list[RuleError] = []
         self.order = Order(self.owner)
         self.equivalents = Equivalents(self)
@@ -170,19 +174,24 @@ class Facts:
 
     def is_opaque(self, node: ir.Node) -> bool:
         """Whether it is unknown what a node does, be it in a body that it holds or a function that it calls."""
-        return self._is_opaque(node, frozenset())
+        return self._is_opaque(node, {}, 0)
 
-    def _is_opaque(self, node: ir.Node, calls: frozenset[ir.OperatorIdentifier]) -> bool:
+    def _is_opaque(self, node: ir.Node, known: dict[ir.OperatorIdentifier, bool], depth: int) -> bool:
         identifier = node.op_identifier()
         function = self.function(node)
         inner: Iterable[ir.Node] = (each for body in bodies_of(node) for each in body)
-        if function is not None:
-            if identifier in calls or self.is_ambiguous(node):
-                return True
-            inner, calls = function, calls | {identifier}
-        elif schema_inference.schema_of(node.domain, node.op_type, self.opset_version(node)) is None:
+        if depth > MAX_CALL_DEPTH:
             return True
-        return any(self._is_opaque(each, calls) for each in inner)
+        if function is not None:
+            if self.is_ambiguous(node):
+                return True
+            if identifier not in known:
+                known[identifier] = True  # should it call itself
+                known[identifier] = any(self._is_opaque(each, known, depth + 1) for each in function)
+            return known[identifier]
+        if schema_inference.schema_of(node.domain, node.op_type, self.opset_version(node)) is None:
+            return True
+        return any(self._is_opaque(each, known, depth + 1) for each in inner)
 
     def adopt(self, node: ir.Node) -> None:
         """Takes notice of a new node that holds bodies, be they new or those of a node that it takes the place of."""
@@ -202,9 +211,9 @@ class Facts:
 
     def spread(self, value: ir.Value) -> list[ir.Node]:
         """Infers again what reads a value of which more became known: see `infer_again`."""
-        return self.infer_again(self._readers(value))
+        return self.infer_again(self.readers(value))
 
-    def _readers(self, value: ir.Value) -> Iterator[ir.Node]:
+    def readers(self, value: ir.Value) -> Iterator[ir.Node]:
         """The nodes that read a value, and the one that holds the body which hands it out."""
         for use in value.uses():
             yield use.node
@@ -233,7 +242,7 @@ class Facts:
                 new = self._known[output] = meet(old, self._known[output])
                 if is_more(new, old):
                     learnt = True
-                    queue.update(dict.fromkeys(self._readers(output)))
+                    queue.update(dict.fromkeys(self.readers(output)))
             if learnt:
                 taught[node] = None
         return list(taught)
@@ -267,10 +276,26 @@ class Facts:
         None where the node calls none, or where calls are nested too deep to be followed.
         """
         function = self.function(node)
-        if function is None or self._depth >= MAX_CALL_DEPTH:
+        if function is None or self._depth >= MAX_CALL_DEPTH or self._nodes_of_call(function) > MAX_CALL_NODES:
             return None
         inputs = [self.of(value) for value in node.inputs]
         return self.assuming(function.graph, inputs[: len(function.inputs)], self.arguments(node, function))
+
+    def _nodes_of_call(self, function: ir.Function) -> int:
+        """How many nodes a call comes to, with those of all calls in it. It has a stack of its own: chains are long."""
+        expanded, stack = self._expanded, [function]
+        while stack:
+            current = stack[-1]
+            inner = [called for node in current.all_nodes() if (called := self.function(node)) is not None]
+            missing = [each for each in inner if each.identifier() not in expanded]
+            if missing and current.identifier() not in expanded:
+                expanded[current.identifier()] = MAX_CALL_NODES  # until it is known: one in memory may recurse
+                stack.extend(missing)
+                continue
+            stack.pop()
+            total = sum(1 for _ in current.all_nodes()) + sum(expanded[each.identifier()] for each in inner)
+            expanded[current.identifier()] = min(total, 2 * MAX_CALL_NODES)
+        return expanded[function.identifier()]
 
     def arguments(self, node: ir.Node, function: ir.Function) -> dict[str, ir.Attr]:
         """The attributes of a call, and the defaults of those that the call leaves out."""
@@ -390,6 +415,8 @@ class Facts:
             return compute()
         except ModelError:
             raise
+        except TooComplexError:
+            return []
         except Exception as error:  # noqa: BLE001  any fault at all, told below with the node
             if schema_inference.contradicts(NodeView(node, self)):
                 return []
@@ -416,6 +443,7 @@ class _Inner(Facts):
         self._imports = outer._imports
         self._fresh = {}
         self._depth = outer._depth + 1
+        self._expanded = outer._expanded
         self.problems = outer.problems
 
 

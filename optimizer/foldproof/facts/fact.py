@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 import onnx_ir as ir
 
-from foldproof.facts.dim import Dim, DimLike, lower_bound, product, upper_bound
+from foldproof.facts.dim import Dim, DimLike, TooComplexError, lower_bound, product, upper_bound
 
 Element: TypeAlias = "int | Fraction | Dim | None"
 """One element of a small tensor: exact (booleans are 0 and 1, floats are their exact value), symbolic, or unknown.
@@ -97,8 +97,11 @@ class Fact:
 
     @functools.cached_property
     def element_count(self) -> DimLike | None:
-        """The product of the dims: 1 for a scalar, 0 where any dim is 0."""
-        return None if self.shape is None else product(self.shape)
+        """The product of the dims: 1 for a scalar, 0 where any dim is 0; None too where it is too complex."""
+        try:
+            return None if self.shape is None else product(self.shape)
+        except TooComplexError:
+            return None
 
     @functools.cached_property
     def elements(self) -> tuple[Element, ...] | None:
@@ -295,20 +298,20 @@ def is_more(new: Fact, old: Fact) -> bool:
 
 
 def _meet_elements(a: tuple[Element, ...] | None, b: tuple[Element, ...] | None) -> tuple[Element, ...] | None:
-    if a is None or b is None or len(a) != len(b):
+    if a is b or a is None or b is None or len(a) != len(b):
         return b if a is None else a
     return tuple(x if y is None else y if x is None else _clearer(x, y) for x, y in zip(a, b, strict=True))
 
 
 def _meet_dims(a: tuple[DimLike, ...], b: tuple[DimLike, ...]) -> tuple[DimLike, ...]:
-    if len(a) != len(b):
+    if a is b or len(a) != len(b):
         return a
     return tuple(_clearer(x, y) for x, y in zip(a, b, strict=True))
 
 
 def _clearer(x: _Number, y: _Number) -> _Number:
     """The one of two expressions of the same number that tells more, `x` only where they are the same."""
-    return x if x is y else min(x, y, key=_vagueness)
+    return x if x is y or not isinstance(x, Dim) else y if not isinstance(y, Dim) else min(x, y, key=_vagueness)
 
 
 def _vagueness(dim: int | Fraction | Dim) -> tuple[int, int, str, list[int]]:

@@ -54,11 +54,12 @@ def form_of(domain: str, op_type: str, version: int) -> Form | None:
 def malformation(node: ir.Node, version: int) -> str | None:
     """What is wrong with the form of a node at a version of its domain, as a sentence without its full stop.
 
-    None where nothing is, or where the operator is unknown.
+    None where nothing is, or where no version of the domain has the operator.
     """
     form = form_of(node.domain, node.op_type, version)
     if form is None:
-        return None
+        exists = _exists(node.domain, node.op_type)
+        return f"version {version} of its domain has no such operator" if exists else None
     inputs, attributes = node.inputs, node.attributes
     if not form.inputs[0] <= len(inputs) <= form.inputs[1]:
         return f"it has {len(inputs)} inputs, and its operator takes {_range(*form.inputs)}"
@@ -77,6 +78,12 @@ def malformation(node: ir.Node, version: int) -> str | None:
         if name not in attributes:
             return f"its attribute {name} is missing"
     return None
+
+
+@functools.lru_cache(maxsize=4096)
+def _exists(domain: str, op_type: str) -> bool:
+    """Whether any version of a domain has an operator."""
+    return bool(onnx.defs.has(op_type, domain))
 
 
 def _range(low: int, high: int) -> str:

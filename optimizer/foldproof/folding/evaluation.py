@@ -191,7 +191,7 @@ class Evaluator:
             engine: Engine = (
                 OnnxRuntime(written.proto, worker=self._worker, seconds=seconds)
                 if kind is OnnxRuntime
-                else Reference(written.proto)
+                else Reference(written.proto, worker=self._worker, seconds=seconds)
             )
             return engine.run(written.feeds, seconds)
         except TimedOut as error:

@@ -57,6 +57,7 @@ class Selector:
         self._stays: dict[ir.Node, Reason] = {}
         self._position = {node: number for number, node in enumerate(candidates.nodes)}
         self._cheapest: dict[ir.Value, int] = {}
+        self._readers: dict[ir.Value, frozenset[ir.Node]] = {}
 
     def select(self) -> Selection:
         """Selects all that fits into the budget together."""
@@ -114,7 +115,12 @@ class Selector:
         return any(self._is_read_outside(output) for output in node.outputs)
 
     def _is_read_outside(self, value: ir.Value) -> bool:
-        return value.is_graph_output() or any(self._is_outside(reader) for reader in self._candidates.readers(value))
+        readers = self._readers.get(value)
+        if readers is None:
+            readers = self._readers[value] = frozenset(self._candidates.readers(value))
+        if value.is_graph_output() or not self._candidates.nodes.keys() >= readers:
+            return True
+        return not self._stays.keys().isdisjoint(readers)
 
     def _is_outside(self, node: ir.Node) -> bool:
         return node not in self._candidates.nodes or node in self._stays

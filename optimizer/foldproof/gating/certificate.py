@@ -102,9 +102,9 @@ def _changes(model: Path, made: Certificate) -> Iterator[str]:
 
 
 def _original_of(model: Path, certificate: Path, made: Certificate) -> Path | None:
-    """The model that was optimized, if it lies beside the certificate or the result."""
+    """The model that was optimized, if one of its name lies beside the certificate or the result."""
     for folder in (certificate.absolute().parent, model.absolute().parent):
         path = folder / made.input[0].name
-        if path.is_file():
+        if path.is_file() and not path.samefile(model):
             return path
     return None

@@ -13,7 +13,6 @@ import onnx_ir as ir
 from foldproof import model_file
 from foldproof.configuration.place import Place
 from foldproof.dims import bindable_dims
-from foldproof.engines import Worker
 from foldproof.errors import FoldproofError, ModelError
 from foldproof.gating.certificate import check_certificate
 from foldproof.gating.demands import Demands, Limit
@@ -33,12 +32,10 @@ class Gate:
     Attributes:
         require_certificate: Whether each model has to have a certificate.
         skip: The checks to leave out.
-        worker: The process that models run in.
     """
 
     require_certificate: bool
     skip: Collection[Check]
-    worker: Worker
 
     def look_at(self, path: Path, options: Options, demands: Demands) -> Gated:
         """Checks a model. A failure of one check keeps no other from being made.
@@ -65,28 +62,32 @@ class Gate:
         if "bytes" in budget:
             files = [path, *(each for each in source.data_files if each.exists())]
             yield _within("bytes", sum(each.stat().st_size for each in files), budget["bytes"])
-        with self.worker.lent():
-            if "optimized" not in self.skip:
-                yield _tried("optimized", path, functools.partial(check_optimized, path, source.model, options))
-            if "certificate" not in self.skip:
-                required, feeds = self.require_certificate, options.feeds
-                certified = functools.partial(check_certificate, path, demands, required=required, feeds=feeds)
-                yield _tried("certificate", path, certified)
-            if "latency_ms" in budget:
-                measured = functools.partial(check_latency, path, budget["latency_ms"], options, self.worker)
-                yield _tried("latency", path, measured)
+        if "optimized" not in self.skip:
+            yield _tried("optimized", path, functools.partial(check_optimized, path, source.model, options))
+        if "certificate" not in self.skip:
+            required, feeds = self.require_certificate, options.feeds
+            certified = functools.partial(check_certificate, path, demands, required=required, feeds=feeds)
+            yield _tried("certificate", path, certified)
+        if "latency_ms" in budget:
+            measured = functools.partial(check_latency, path, budget["latency_ms"], options)
+            yield _tried("latency", path, measured)
 
 
 def _within(check: Check, found: int, limit: Limit) -> Outcome:
     """Whether a number is within its budget."""
     most = int(limit.most)
     if check == "bytes":
-        words = f"its files have {bytes_text(found)} ({found})", f"{bytes_text(most)} ({most})"
+        words = f"its files have {_bytes(found)}", _bytes(most)
     else:
         words = f"it has {found} nodes", str(most)
     if found <= most:
         return Outcome(check, "passed", f"{words[0]}, within its budget of {words[1]}", limit.place)
     return Outcome(check, "failed", f"{words[0]}, {found - most} more than its budget of {words[1]}", limit.place)
+
+
+def _bytes(count: int) -> str:
+    """A size, short and in full."""
+    return bytes_text(count) if count < 1000 else f"{bytes_text(count)} ({count} bytes)"
 
 
 def _tried(check: Check, path: Path, attempt: Callable[[], Outcome]) -> Outcome:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 import statistics
@@ -20,7 +21,7 @@ SECONDS = 3.0
 """The time limit of the runs that are measured."""
 
 
-def check_latency(path: Path, limit: Limit, options: Options, worker: Worker) -> Outcome:
+def check_latency(path: Path, limit: Limit, options: Options) -> Outcome:
     """Measures a model in onnxruntime with its own optimizations on, as in use.
 
     The inputs are the largest of: the person's own, those at the sizes of `bind`, or those that verification makes up.
@@ -29,11 +30,16 @@ def check_latency(path: Path, limit: Limit, options: Options, worker: Worker) ->
         path: The model's file.
         limit: The budget, in milliseconds.
         options: The seed, `feeds`, `bind` and the time limit to find inputs.
-        worker: The process to run it in.
 
     Raises:
         UsageError: The feeds do not fit the model.
     """
+    with contextlib.ExitStack() as stack:
+        worker = Worker.borrowed() or stack.enter_context(Worker())
+        return _measured(path, limit, options, worker)
+
+
+def _measured(path: Path, limit: Limit, options: Options, worker: Worker) -> Outcome:
     try:
         trial = _largest(path, options, worker)
         if trial is None:

@@ -46,7 +46,7 @@ def check_optimized(path: Path, model: ir.Model, options: Options) -> Outcome:
     options = dataclasses.replace(options, set_dim={})
     entries = _found(path, options)
     if not entries:
-        return Outcome("optimized", "passed", "it is optimized", place)
+        return Outcome("optimized", "passed", "`optimize` would not change it", place)
     if options.verify:
         stands = _what_stands(path, options)
         if isinstance(stands, str):
@@ -74,7 +74,7 @@ def _what_stands(path: Path, options: Options) -> tuple[Entry, ...] | str:
     if report.verdict == "unverified" and not options.allow_unverified:
         return "`optimize` would refuse what it finds, as nothing here can run the model"
     if not report.ledger:
-        return f"it is optimized: verification takes back all rewrites that are found ({len(report.taken_back)})"
+        return f"verification takes back all rewrites that are found ({len(report.taken_back)})"
     return report.ledger
 
 

@@ -18,6 +18,7 @@ import logging
 import os
 import re
 import typing
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from olive.model.utils import resolve_onnx_path
 from olive.package_config import OlivePackageConfig
 from olive.passes import Pass
 from olive.passes.pass_config import BasePassConfig, PassConfigParam
+from pydantic import model_validator
 
 from foldproof.errors import UsageError
 from foldproof.options import Options
@@ -51,6 +53,18 @@ class Foldproof(Pass):
             )
             for field in _fields()
         }
+
+    @classmethod
+    def _validators(cls) -> dict[str, Any]:
+        def check_names(given: Any) -> Any:
+            """Olive passes over parameters that are not there: a wrong name would change what is done."""
+            for name in given if isinstance(given, dict) else ():
+                if name not in [field.name for field in _fields()]:
+                    near = get_close_matches(name, [field.name for field in _fields()], 1)
+                    raise ValueError(f"there is no option {name!r}" + (f": did you mean {near[0]!r}?" if near else ""))
+            return given
+
+        return {"check_names": model_validator(mode="before")(check_names)}
 
     def _run_for_config(
         self, model: ONNXModelHandler, config: type[BasePassConfig], output_model_path: str

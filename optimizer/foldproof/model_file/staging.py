@@ -114,7 +114,7 @@ class Staged:
         """Removes those data files of a model that is gone which can be of no use to another."""
         for path in data:
             if self._goes(path):
-                path.unlink(missing_ok=True)
+                _remove([path])
         self.left = tuple(sorted(path for path in data if self._layout.in_place and path.exists()))
 
     def _goes(self, data: Path) -> bool:

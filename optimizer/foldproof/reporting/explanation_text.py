@@ -124,8 +124,8 @@ def _derivation_lines(told: Explanation, everything: bool) -> Iterator[str]:
     shown = steps if everything else steps[:MAX_STEPS]
     for step in shown:
         what = "is" if step.aspect == "elements" else "has the shape"
-        past = f", past {step.skipped} nodes that don't change it" if step.skipped else ""
-        by = f", by {_plain_names(step.by)}{past}" if step.by else ""
+        nodes = "node" if step.skipped == 1 else "nodes"
+        by = f", like {_plain_names(step.by)}, {step.skipped} {nodes} further up" if step.skipped else ""
         yield safe(f"{step.value} {what} {step.known}: {step.source}{by}")
     if len(steps) > len(shown):
         ends = [*derivation.inputs, *derivation.initializers]
@@ -188,7 +188,7 @@ def _short(told: Explanation) -> str:
 
 def _gone_lines(gone: Gone) -> Iterator[str]:
     name = f", named {gone.name}" if gone.name and gone.name != gone.output else ""
-    where = f"a {gone.operator} of the original, in {gone.graph}{name}"
+    where = f"the {gone.operator} of the original, in {gone.graph}{name}"
     yield f"[bold]{safe(gone.output)}[/]: {safe(where)}, is gone"
     if gone.rules:
         yield f"  by  {safe(', '.join(gone.rules))}"

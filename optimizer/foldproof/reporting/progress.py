@@ -86,4 +86,5 @@ class ProgressDisplay:
         assert self._task is not None
         words, done, steps = self._last
         text = "".join(c if c.isprintable() else "?" for c in words)
-        self._bar.update(self._task, description=text, completed=done, total=steps or None)
+        self._bar.tasks[0].total = steps or None  # `update` takes None for no change
+        self._bar.update(self._task, description=text, completed=done)

@@ -250,9 +250,12 @@ def grouped(story: Story, limit: int = 40) -> list[list[Step]]:
         for node in (*step.removed, *step.added):
             for output in node.outputs:
                 join(maker.setdefault(output, k), k)
+    original = {output: node for node in story.before for output in node.outputs}
     for k, step in enumerate(story.steps):
         for node in (*step.removed, *step.added):
-            for value in node.inputs:
+            # What it read at first tells too: an earlier rewrite may have let it read something farther away.
+            first = [original[output] for output in node.outputs if output in original]
+            for value in (value for each in (node, *first) for value in each.inputs):
                 if value in maker:
                     join(maker[value], k)
     groups: dict[int, list[Step]] = {}

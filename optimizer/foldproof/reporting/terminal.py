@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -21,11 +20,17 @@ from foldproof.verification.results import binding_text
 if TYPE_CHECKING:
     from foldproof.verification import Verification
 
-MAX_ROWS = 12
-"""Rows of a table before the rest is summed up; `verbose` shows all."""
+SCREEN = 22
+"""The lines that a summary takes where it can: of the 24 of a terminal, the command and the next prompt take two."""
 
-MAX_CONTRADICTIONS = 3
-"""Declarations that inference disproves; `verbose` shows all."""
+MIN_ROWS = 3
+"""Operators that are shown one by one, however much else there is to say; `verbose` shows all."""
+
+MAX_SIZES = 3
+"""`Size` nodes that are shown one by one; `verbose` shows all, and other kinds too."""
+
+MAX_NOTES = 2
+"""Notes and warnings of one kind, and bindings in a line; `verbose` shows all."""
 
 
 def show(report: Report, *, verbose: bool = False, console: Console | None = None) -> None:
@@ -37,14 +42,29 @@ def show(report: Report, *, verbose: bool = False, console: Console | None = Non
         console: Where to; the standard output unless given.
     """
     console = console or Console(highlight=False)
-    console.print(_nodes(report, verbose))
-    if report.fates:
-        console.print(_fates(report.fates, verbose))
     if verbose:
+        console.print(_nodes(report))
+        if report.fates:
+            console.print(_fates(report.fates))
         for entry in report.ledger:
             text = f"{entry.number:>5}  {entry.rule}  {'; '.join(entry.removed)}"
             console.print(escape(text + (f"  =>  {'; '.join(entry.added)}" if entry.added else "")))
-    for line in _lines(report, verbose):
+        for line in _lines(report, verbose):
+            console.print(line)
+        return
+    lines = list(_lines(report, verbose))
+    sizes = sum(fate.operator == "Size" for fate in report.fates)
+    room = SCREEN - sum(len(console.render_str(line).wrap(console, console.width)) for line in lines)
+    if report.fates:
+        room -= 3 + min(sizes, MAX_SIZES) + (sizes > MAX_SIZES)
+    console.print(_nodes(report, max(room - 3, MIN_ROWS)))
+    console.print()
+    if report.fates:
+        console.print(_counts(report.fates))
+        for line in _sizes(report.fates):
+            console.print(line, no_wrap=True, overflow="ellipsis")
+        console.print()
+    for line in lines:
         console.print(line)
 
 
@@ -119,8 +139,9 @@ def safe(text: object) -> str:
     return escape("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text)))
 
 
-def _nodes(report: Report, verbose: bool) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+def _nodes(report: Report, rows: int | None = None) -> Table:
+    """The operators with their numbers, the largest changes first, in so many rows where that is given."""
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
     table.add_column("operator")
     for name in ("before", "after", "change"):
         table.add_column(name, justify="right")
@@ -128,7 +149,7 @@ def _nodes(report: Report, verbose: bool) -> Table:
     operators = sorted(
         {*before, *after}, key=lambda op: (-abs(before.get(op, 0) - after.get(op, 0)), -before.get(op, 0), op)
     )
-    shown = operators if verbose else operators[:MAX_ROWS]
+    shown = operators if rows is None or len(operators) <= rows else operators[: rows - 1]
     for operator in shown:
         table.add_row(safe(operator), *_change(before.get(operator, 0), after.get(operator, 0)))
     rest = operators[len(shown) :]
@@ -136,8 +157,7 @@ def _nodes(report: Report, verbose: bool) -> Table:
         table.add_row(
             f"{len(rest)} more", *_change(sum(before.get(op, 0) for op in rest), sum(after.get(op, 0) for op in rest))
         )
-    table.add_section()
-    table.add_row("all nodes", *_change(sum(before.values()), sum(after.values())))
+    table.add_row("all nodes", *_change(sum(before.values()), sum(after.values())), style="bold")
     return table
 
 
@@ -145,18 +165,30 @@ def _change(before: int, after: int) -> tuple[str, str, str]:
     return str(before), str(after), f"{after - before:+d}" if after != before else ""
 
 
-def _fates(fates: Iterable[Fate], verbose: bool) -> Table:
-    """The `Size` nodes one by one, and other kinds where a person asks for all."""
-    chosen = [fate for fate in fates if verbose or fate.operator == "Size"]
+def _counts(fates: Iterable[Fate]) -> str:
+    """What became of the nodes of each operator, in numbers."""
     counts = Counter((fate.operator, fate.outcome) for fate in fates)
-    title = ", ".join(f"{operator} {outcome}: {count}" for (operator, outcome), count in sorted(counts.items()))
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left", title_style="")
+    return ", ".join(f"{operator} {outcome}: {count}" for (operator, outcome), count in sorted(counts.items()))
+
+
+def _sizes(fates: Iterable[Fate]) -> Iterable[str]:
+    """The first `Size` nodes, a line each."""
+    sizes = [fate for fate in fates if fate.operator == "Size"]
+    for fate in sizes[:MAX_SIZES]:
+        outcome = f"folded into {fate.value}" if fate.outcome == "folded" else fate.outcome
+        yield f"  {safe(fate.node)}: {safe(outcome)}, {safe(fate.why)}"
+    if sizes[MAX_SIZES:]:
+        yield f"  {len(sizes) - MAX_SIZES} more; -v shows all"
+
+
+def _fates(fates: Iterable[Fate]) -> Table:
+    """All nodes one by one."""
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim", title=_counts(fates))
+    table.title_justify, table.title_style = "left", ""
     for name in ("node", "outcome", "value", "why"):
         table.add_column(name)
-    for fate in chosen if verbose else chosen[:MAX_ROWS]:
+    for fate in fates:
         table.add_row(safe(fate.node), fate.outcome, safe(fate_value(fate)), safe(fate.why))
-    if not verbose and len(chosen) > MAX_ROWS:
-        table.add_row(f"{len(chosen) - MAX_ROWS} more", "", "", "-v shows all")
     return table
 
 
@@ -172,20 +204,23 @@ def _lines(report: Report, verbose: bool) -> Iterable[str]:
     if report.bytes_before is not None and report.bytes_after is not None:
         yield f"file size: {bytes_text(report.bytes_before)} -> {bytes_text(report.bytes_after)}"
     if report.verification is not None:
-        yield from _verification_lines(report.verification, verbose=False)
+        yield from _verification_lines(report.verification, verbose)
     elif report.verdict == "not asked":
         yield "verification: not asked for"
-    for contradiction in report.contradictions if verbose else report.contradictions[:MAX_CONTRADICTIONS]:
-        yield f"note: {safe(contradiction)}"
-    hidden = len(report.contradictions) - MAX_CONTRADICTIONS
-    if hidden > 0 and not verbose:
-        yield f"note: {hidden} more declarations that inference disproves; -v shows all"
-    for warning in report.warnings:
-        yield f"[yellow]warning:[/] {safe(warning)}"
+    yield from _some([f"note: {safe(each)}" for each in report.contradictions], "wrong declarations", verbose)
+    yield from _some([f"[yellow]warning:[/] {safe(each)}" for each in report.warnings], "warnings", verbose)
     stages = ", ".join(f"{stage} {seconds:.2f}" for stage, seconds in report.seconds.items())
     yield f"seconds: {sum(report.seconds.values()):.2f} ({stages})"
     if report.output is not None:
         yield f"written: {safe(report.output)}"
+
+
+def _some(lines: list[str], what: str, verbose: bool) -> Iterable[str]:
+    """Lines of one kind, the first of them where not all are asked for."""
+    shown = len(lines) if verbose or len(lines) == MAX_NOTES + 1 else MAX_NOTES
+    yield from lines[:shown]
+    if lines[shown:]:
+        yield f"{len(lines) - shown} more {what}; -v shows all"
 
 
 def _verification_lines(verification: Verification, verbose: bool) -> Iterable[str]:
@@ -194,7 +229,9 @@ def _verification_lines(verification: Verification, verbose: bool) -> Iterable[s
         bindings = list(dict.fromkeys(binding_text(run.binding) for run in runs))
         error = max((run.max_absolute_error for run in runs), default=0.0)
         equal = "bit for bit equal" if error == 0 else f"largest difference {error:.3g}"
-        where = safe("; ".join(bindings))
+        shown = len(bindings) if verbose else 2 * MAX_NOTES
+        more = f"; and {len(bindings) - shown} more" if len(bindings) > shown else ""
+        where = safe("; ".join(bindings[:shown]) + more)
         yield f"[green]verified:[/] {len(runs)} runs in {safe(runs[0].original_engine)}, {equal}; at {where}"
     elif verification.status == "unverified":
         yield f"[yellow]unverified:[/] {safe(verification.reason)}"
@@ -205,8 +242,7 @@ def _verification_lines(verification: Verification, verbose: bool) -> Iterable[s
             where = safe(binding_text(difference.binding))
             of = f"{safe(difference.output)}: " if difference.output else ""
             yield f"  {of}{safe(difference.detail)} (at {where})"
-    for note in verification.notes:
-        yield f"note: {safe(note)}"
+    yield from _some([f"note: {safe(note)}" for note in verification.notes], "notes", verbose)
 
 
 def bytes_text(count: int) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from foldproof.graphs import bodies_within
 from foldproof.rewriting.constants import as_tensor, rename
 from foldproof.rewriting.inlining import Store, Unpacked, copy_of, unpack, values_of
 from foldproof.rewriting.names import Names
@@ -131,10 +132,14 @@ class Builder:
 
     def reread(self, old: ir.Value, new: ir.Value, inside: Iterable[ir.Graph]) -> None:
         """Lets all nodes in some bodies, at any depth, read another value in the place of one."""
-        nodes = {node for body in inside for node in body.all_nodes()}
-        for use in [use for use in old.uses() if use.node in nodes]:
-            use.node.replace_input_with(use.idx, new)
-            self.rereading.append(use.node)
+        bodies = list(inside)
+        uses = old.uses()
+        if any(use.node.graph not in bodies for use in uses):  # to look into bodies takes longer
+            bodies.extend(inner for body in tuple(bodies) for inner in bodies_within(body))
+        for use in uses:
+            if use.node.graph in bodies:
+                use.node.replace_input_with(use.idx, new)
+                self.rereading.append(use.node)
 
     def extend(self, body: ir.Graph, other: ir.Graph) -> None:
         """Moves all that a body holds to the end of another one, which hands out what both did. Neither has inputs.

@@ -81,6 +81,8 @@ class Editor:
             if self._is_only_a_name(node, action.values[0]):
                 return Reason("it gives an output of the graph its name")
             replacements = action.values
+            if _lacks(gone, replacements):
+                return Reason("it would read what is left out")
         elif isinstance(action, Constant):
             stored = self._stored(node, action)
             if isinstance(stored, Reason):
@@ -91,7 +93,7 @@ class Editor:
             if kept is not None:
                 return Reason("the node {} would go with it", kept.name)
             try:
-                replacements, builder = self._built(node, action.build)
+                replacements, builder = self._built(node, gone, action.build)
             except CannotBuild as failure:
                 return failure.reason
         change = Change()
@@ -141,13 +143,13 @@ class Editor:
         return self._constants.store(tensor, str(output.name), root, replaces=True)
 
     def _built(
-        self, node: ir.Node, build: Callable[[Builder], ir.Value | Sequence[ir.Value | None]]
+        self, node: ir.Node, gone: Sequence[ir.Node], build: Callable[[Builder], ir.Value | Sequence[ir.Value | None]]
     ) -> tuple[Sequence[ir.Value | None], Builder]:
         assert node.graph is not None
         store = partial(self._constants.store, graph=self._facts.root(node.graph))
         builder = Builder(self._names, store, place_of(node))
         built = build(builder)
-        if built is None:
+        if built is None or (not isinstance(built, ir.Value) and _lacks(gone, built)):
             raise CannotBuild(Reason("it would read what is left out"))
         node.graph.insert_before(node, builder.nodes)
         for new in builder.nodes:
@@ -168,9 +170,10 @@ class Editor:
         """Lets all that reads an output read another value, under the output's name where that is a graph's output."""
         for listener in self._listeners:
             listener.replaced(output, value)
-        before = self._facts.of(output)
+        before, known = self._facts.of(output), self._facts.of(value)
         self._facts.learn(value, before)
-        teaches = is_more(self._facts.of(value), before)
+        learnt = self._facts.of(value)
+        readers = list(self._facts.readers(output))
         graph = output.graph
         assert graph is not None
         if output.is_graph_output():
@@ -178,8 +181,9 @@ class Editor:
                 value = self._under_its_name(output, value, node, graph)
             _declare_as(value, output)
         output.replace_all_uses_with(value, replace_graph_outputs=True)
-        if teaches:
-            self._worklist.push(self._facts.spread(value))
+        if is_more(learnt, before):  # those that read the value before know it already, unless it learnt something too
+            readers = list(self._facts.readers(value)) if is_more(learnt, known) else readers
+            self._worklist.push(self._facts.infer_again(readers))
 
     def _under_its_name(self, output: ir.Value, value: ir.Value, node: ir.Node, graph: ir.Graph) -> ir.Value:
         """A graph's output keeps its name: the new value takes it, or an Identity hands the value out under it."""
@@ -230,3 +234,12 @@ def _declare_as(value: ir.Value, output: ir.Value) -> None:
     """What the model declares of an output of a graph is part of the contract: it stays as it is written."""
     value.type, value.shape, value.doc_string = output.type, output.shape, output.doc_string
     value.metadata_props.update(output.metadata_props)
+
+
+def _lacks(gone: Sequence[ir.Node], replacements: Sequence[ir.Value | None]) -> bool:
+    """Whether nothing is given for an output that is read, as where a malformed node leaves an input out."""
+    outputs = (output for each in gone for output in each.outputs)
+    return any(
+        value is None and (output.is_graph_output() or any(use.node not in gone for use in output.uses()))
+        for output, value in zip(outputs, replacements, strict=False)
+    )

@@ -10,6 +10,7 @@ import onnx_ir as ir
 from foldproof.errors import FoldproofError, RuleError
 from foldproof.facts import Facts
 from foldproof.facts.description import path_of
+from foldproof.facts.dim import TooComplexError
 from foldproof.graphs import all_graphs, annotated_names, node_label, operator_name
 from foldproof.rewriting.conformance import complaint, excuse, malformation
 from foldproof.rewriting.constants import Constants
@@ -187,6 +188,8 @@ class Rewriter:
             return rule.apply(subject, self._facts)
         except FoldproofError:
             raise
+        except TooComplexError as error:
+            return Reason("{}", error)
         except Exception as error:
             excuse_found = None if node is None else excuse(node, self._facts)
             if excuse_found is None:

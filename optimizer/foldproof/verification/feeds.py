@@ -125,7 +125,11 @@ class _Maker:
         return tuple(self.plan.dims[dim] if isinstance(dim, str) else dim for dim in each.dims)
 
     def tensor(self, element_type: int, dims: tuple[int, ...], name: str) -> np.ndarray:
-        dtype = np.dtype(helper.tensor_dtype_to_np_dtype(element_type))
+        try:
+            dtype = np.dtype(helper.tensor_dtype_to_np_dtype(element_type))
+        except KeyError:
+            text = f"no value of the type {element_type} can be made up for input {name!r}"
+            raise NotImplementedError(text) from None
         self.budget -= math.prod(dims) * dtype.itemsize
         if self.budget < 0:
             raise TooLarge(f"input {name!r} of shape {list(dims)} is too large to be made up")

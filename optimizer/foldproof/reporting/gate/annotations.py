@@ -22,7 +22,8 @@ def annotation_lines(models: Sequence[Gated]) -> Iterator[str]:
             }
             listed = ",".join(f"{name}={_escaped(value, _PROPERTY)}" for name, value in properties.items())
             nodes = f" (node {outcome.nodes[0]!r})" if outcome.nodes else ""
-            yield f"::error {listed}::{_escaped(f'{shown(gated.model)}: {outcome.text}{nodes}', _DATA)}"
+            line = f"::error {listed}::{_escaped(f'{shown(gated.model)}: {outcome.text}{nodes}', _DATA)}"
+            yield line.encode(errors="backslashreplace").decode()  # a name of a file may be no UTF-8
 
 
 def _escaped(text: str, table: dict[str, str]) -> str:

@@ -66,4 +66,4 @@ def _result(gated: Gated, outcome: Outcome, rule: int) -> dict[str, Any]:
 def _uri(path: Path) -> str:
     """Relative to the working folder, where it lies in that."""
     text = Path(shown(path))
-    return text.as_uri() if text.is_absolute() else quote(text.as_posix())
+    return text.as_uri() if text.is_absolute() else quote(text.as_posix(), errors="surrogateescape")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+import re
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from foldproof.measuring import Measured
 from foldproof.reporting.report import Report
 from foldproof.reporting.terminal import bytes_text
 from foldproof.verification.results import binding_text
@@ -35,6 +36,7 @@ class Number:
 
 
 MINUS = "\u2212"
+_RAISED = str.maketrans("0123456789", "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079")
 
 
 def numbers_of(report: Report) -> list[Number]:
@@ -68,24 +70,27 @@ def _numbers(report: Report) -> Iterator[Number]:
 def _times(report: Report) -> Iterator[Number]:
     measured = report.measured
     assert measured is not None
-    original, optimized = measured.original.to_dict(), measured.optimized.to_dict()
-    for title, key in (("load time", "load"), ("latency", "latency")):
-        change, kind = _change(original[key], optimized[key])
-        if key == "latency" and not _is_clear(measured):
-            change, kind = "no clear difference", "same"
-        note = "median of the loads in onnxruntime"
-        if key == "latency":
-            pairs = len(measured.original.runs)
-            note = f"median at {binding_text(measured.binding)}; less in {measured.faster} of {pairs} pairs of runs"
-        yield Number(title, seconds_text(original[key]), seconds_text(optimized[key]), change, kind, note)
+    pairs, binding = len(measured.original.runs), binding_text(measured.binding)
+    notes = {
+        "load time": "in onnxruntime, median",
+        "latency": f"median at {binding}; less in {measured.faster} of {pairs} pairs of runs",
+    }
+    times = {
+        "load time": (measured.original.load, measured.optimized.load),
+        "latency": (measured.original.runs, measured.optimized.runs),
+    }
+    for title, (original, optimized) in times.items():
+        before, after = statistics.median(original), statistics.median(optimized)
+        change, kind = _change(before, after) if _is_clear(original, optimized) else ("no clear difference", "same")
+        yield Number(title, seconds_text(before), seconds_text(after), change, kind, notes[title])
 
 
-def _is_clear(measured: Measured) -> bool:
-    """Whether the medians and the pairs of runs say the same: one model took less time in two of three pairs."""
-    pairs = len(measured.original.runs)
-    share = measured.faster / pairs
-    is_less = statistics.median(measured.optimized.runs) < statistics.median(measured.original.runs)
-    return share >= 2 / 3 if is_less else share <= 1 / 3
+def _is_clear(original: Sequence[float], optimized: Sequence[float]) -> bool:
+    """Whether so many pairs say the same that chance does so once in twenty times or less: a sign test."""
+    less = sum(b < a for a, b in zip(original, optimized, strict=True))
+    more = sum(b > a for a, b in zip(original, optimized, strict=True))
+    is_less = statistics.median(optimized) < statistics.median(original)
+    return abs(less - more) > 1.96 * math.sqrt(len(original)) and (less > more) == is_less
 
 
 def _count(title: str, before: int, after: int) -> Number:
@@ -113,7 +118,13 @@ def _grouped(number: int) -> str:
 
 
 def _symbolic(macs: int | str) -> str:
-    return _grouped(macs) if isinstance(macs, int) else macs.replace("*", "·")
+    return _grouped(macs) if isinstance(macs, int) else _written(macs)
+
+
+def _written(expression: str) -> str:
+    """An expression as a person writes it: `3*n**2` as `3·n²`."""
+    powers = re.sub(r"\*\*([0-9]+)", lambda power: power[1].translate(_RAISED), expression)
+    return re.sub(r"\d{5,}", lambda number: f"{int(number[0]):,}", powers).replace("*", "·")
 
 
 def seconds_text(seconds: float) -> str:

@@ -5,7 +5,7 @@
    removed (dashed, -), added (thick, +), changed (dotted, ~), kept (thin). */
 
 const NODE_FONT = 12;
-const LEGIBLE = 0.55;
+const LEGIBLE = 0.5;
 const SIGNS = { removed: "−", added: "+", changed: "~" };
 const WORDS = { removed: "taken away", added: "put in", changed: "reads other values now", constant: "constant", input: "input", output: "output", hidden: "not shown" };
 

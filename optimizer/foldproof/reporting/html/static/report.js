@@ -37,14 +37,14 @@
     if (panel && data.ledger.length) {
       panel.table = table;
       const first = data.ledger.find((entry) => story.stepOf.has(entry.number));
-      if (first) table.choose(first);
+      if (first) table.choose(first, table.body.children[data.ledger.indexOf(first)]);
       spread(byId("spread"), table);
     }
   }
 
   /* A rewrite in few words: Cast → [96]. */
   function change(entry) {
-    const brief = (text) => (text.match(/^([^\s(]+)\(/) ?? text.match(/ = (.*)$/))?.[1] ?? text;
+    const brief = (text) => text.startsWith("initializer ") ? "initializer" : (text.match(/^([^\s(]+)\(/) ?? text.match(/ = (.*)$/))?.[1] ?? text;
     const side = (texts) => shortened([...new Set(texts.map(brief))].join(", "), 26);
     const isStored = story?.stepOf.get(entry.number)?.constants.length && !entry.added.some((text) => text.includes(" = "));
     return `${side(entry.removed)} → ${isStored ? "constant" : entry.added.length ? side(entry.added) : "nothing"}`;

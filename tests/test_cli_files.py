@@ -1,0 +1,184 @@
+"""The command and files: streams, text forms, in place, and ends by a signal."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import onnx
+import pytest
+from click.testing import CliRunner, Result
+
+from foldproof.cli import main
+from tests.helpers import operators, parse
+from tests.kill_points import OLD, save, value_of
+
+DYNAMIC = "g (float[2,3] x, float[N,3] y) => (int64 s, int64 t) { s = Size(x) t = Size(y) }"
+
+
+def command(*arguments: object, input: bytes | None = None) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments], input=input)
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "model.onnx"
+    onnx.save(parse(DYNAMIC), path)
+    return path
+
+
+class TestStreams:
+    def test_from_the_standard_input_to_the_standard_output(self, model: Path) -> None:
+        result = command("optimize", "-", input=model.read_bytes())
+        assert result.exit_code == 0, result.stderr
+        assert operators(onnx.load_model_from_string(result.stdout_bytes)) == {"Size": 1}
+        assert "verified" in result.stderr
+        assert files(model.parent) == ["model.onnx"]
+
+    def test_quietly(self, model: Path) -> None:
+        result = command("optimize", model, "-o", "-", "-q")
+        assert (result.exit_code, result.stderr) == (0, "")
+        assert operators(onnx.load_model_from_string(result.stdout_bytes)) == {"Size": 1}
+
+    def test_from_the_standard_input_to_a_file(self, model: Path) -> None:
+        out = model.with_name("out.onnx")
+        assert command("optimize", "-", "-o", out, input=model.read_bytes()).exit_code == 0
+        assert operators(onnx.load(out)) == {"Size": 1}
+
+    def test_report_and_model_can_not_both_go_there(self, model: Path) -> None:
+        result = command("optimize", model, "-o", "-", "--json", "-")
+        assert result.exit_code == 2
+        assert result.stdout_bytes == b""
+
+    @pytest.mark.parametrize("content", [b"", b"junk"])
+    def test_what_is_no_model_exits_with_3(self, content: bytes) -> None:
+        result = command("optimize", "-", input=content)
+        assert result.exit_code == 3
+        assert "standard input" in result.stderr
+        assert result.stdout_bytes == b""
+
+    def test_external_data_exits_with_2_unless_it_goes_inside(self, tmp_path: Path) -> None:
+        save(OLD, tmp_path / "in.onnx", "one")
+        result = command("optimize", tmp_path / "in.onnx", "-o", "-")
+        assert result.exit_code == 2
+        assert result.stdout_bytes == b""
+        result = command("optimize", tmp_path / "in.onnx", "-o", "-", "--external-data", "never", "--rules", "none")
+        assert result.exit_code == 0, result.stderr
+        (tmp_path / "out.onnx").write_bytes(result.stdout_bytes)
+        assert value_of(tmp_path / "out.onnx") == OLD
+
+    def test_the_data_of_a_stream_lies_in_the_working_directory(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        save(OLD, tmp_path / "in.onnx", "one")
+        (tmp_path / "out").mkdir()
+        monkeypatch.chdir(tmp_path)
+        done = subprocess.run(
+            [sys.executable, "-m", "foldproof.cli", "optimize", "-", "-o", "out/out.onnx", "--rules", "none"],
+            input=(tmp_path / "in.onnx").read_bytes(),
+            capture_output=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert value_of(tmp_path / "out" / "out.onnx") == OLD
+
+
+class TestTextForms:
+    def test_the_output_has_the_form_of_the_input(self, model: Path) -> None:
+        assert command("optimize", model, "-o", model.with_name("a.textproto")).exit_code == 0
+        result = command("optimize", model.with_name("a.textproto"), "--set-dim", "N=2")
+        assert result.exit_code == 0, result.output
+        assert operators(onnx.load(model.with_name("a.opt.textproto"))) == {}
+        assert command("verify", model, model.with_name("a.textproto")).exit_code == 0
+
+    def test_with_external_data(self, tmp_path: Path) -> None:
+        save(OLD, tmp_path / "in.onnx", "one")
+        assert command("optimize", tmp_path / "in.onnx", "-o", tmp_path / "out.json", "--rules", "none").exit_code == 0
+        assert value_of(tmp_path / "out.json") == OLD
+        assert command("verify", tmp_path / "in.onnx", tmp_path / "out.json").exit_code == 0
+        assert (
+            command("optimize", tmp_path / "out.json", "-o", tmp_path / "back.onnx", "--rules", "none").exit_code == 0
+        )
+        assert value_of(tmp_path / "back.onnx") == OLD
+
+    def test_no_certificate_is_made_of_them(self, model: Path) -> None:
+        out, certificate = model.with_name("a.json"), model.with_name("c.json")
+        assert command("optimize", model, "-o", out, "--certificate", certificate).exit_code == 2
+        assert files(model.parent) == ["model.onnx"]
+
+
+class TestInPlace:
+    def test_the_input_is_written_over_once_all_is_verified(self, model: Path) -> None:
+        result = command("optimize", model, "--in-place")
+        assert result.exit_code == 0, result.output
+        assert operators(onnx.load(model)) == {"Size": 1}
+        assert files(model.parent) == ["model.onnx"]
+
+    def test_it_stays_the_persons_own(self, model: Path) -> None:
+        other = model.with_name("other.onnx")
+        onnx.save(parse(DYNAMIC), other)
+        assert command("optimize", model, "--in-place").exit_code == 0
+        before = model.read_bytes()
+        assert command("optimize", other, "-o", model).exit_code == 2
+        assert model.read_bytes() == before
+
+    def test_where_it_can_not_be_verified_it_stays(self, tmp_path: Path) -> None:
+        model = tmp_path / "model.onnx"
+        text = "g (float[2,3] x) => (float[2,3] y, int64 s) { y = acme.Thing(x) s = Size(x) }"
+        onnx.save(parse(text, imports='"acme": 1'), model)
+        before = model.read_bytes()
+        assert command("optimize", model, "--in-place").exit_code == 4
+        assert model.read_bytes() == before
+
+    @pytest.mark.parametrize("options", [["-o", "{}/out.onnx"], ["--certificate", "{}/c.json"]])
+    def test_what_makes_no_sense_with_it(self, options: list[str], model: Path) -> None:
+        before = model.read_bytes()
+        arguments = [option.format(model.parent) for option in options]
+        assert command("optimize", model, "--in-place", *arguments).exit_code == 2
+        assert model.read_bytes() == before
+
+    def test_a_stream_has_no_place(self, model: Path) -> None:
+        assert command("optimize", "-", "--in-place", input=model.read_bytes()).exit_code == 2
+
+    def test_without_it_the_input_is_never_written(self, model: Path) -> None:
+        before = model.read_bytes()
+        assert command("optimize", model, "-o", model, "--force").exit_code == 2
+        assert model.read_bytes() == before
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of this kind are POSIX")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_end_by_a_signal_leaves_nothing(number: signal.Signals, tmp_path: Path) -> None:
+    """A process that waits for its input gets the signal while it is at work."""
+    save(OLD, tmp_path / "in.onnx", "one")
+    code = (
+        "import time, foldproof.model_file.staging as staging\n"
+        "from foldproof.cli import main\n"
+        "real = staging._write_synced\n"
+        "def slow(*arguments):\n"
+        "    real(*arguments)\n"
+        "    print('begun', flush=True)\n"
+        "    time.sleep(30)\n"
+        "staging._write_synced = slow\n"
+        "main()\n"
+    )
+    arguments = ["optimize", str(tmp_path / "in.onnx"), "--no-verify"]
+    run = subprocess.Popen([sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert run.stdout is not None
+    assert run.stdout.readline() == b"begun\n"
+    assert len(files(tmp_path)) == 3
+    start = time.monotonic()
+    run.send_signal(number)
+    _, errors = run.communicate(timeout=20)
+    assert time.monotonic() - start < 10
+    assert run.returncode == 128 + number
+    assert b"interrupted" in errors
+    assert files(tmp_path) == ["in.onnx", "in.onnx.data"]

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+
+import foldproof
+from foldproof.engines import EngineError, Worker
+from foldproof.measuring import measure, telling
+from foldproof.verification.results import Run
+from tests.helpers import parse
+
+
+def run(binding: dict[str, int], feeds: str = "generated", engine: str = "onnxruntime 1.20") -> Run:
+    return Run(binding, feeds, 0, engine, engine, 1, 0.0, 0.0)
+
+
+def test_both_models_are_loaded_and_run_in_turns() -> None:
+    fast = parse("g (float[N] x) => (float[N] y) { y = Relu(x) }")
+    body = "".join(f"v{k + 1} = MatMul(v{k}, v{k}) " for k in range(8))
+    slow = parse(
+        f"g (float[N] x) => (float[N] y) {{ n = Shape(x) s = Concat<axis=0>(n, n) v0 = Expand(x, s) {body} i = Constant<value_int=0>() y = Gather(v8, i) }}"
+    )
+    with Worker() as worker:
+        found = measure(slow, fast, {"x": np.ones(300, np.float32)}, {"N": 300}, worker)
+    assert len(found.original.runs) == len(found.optimized.runs) >= 3
+    assert len(found.original.load) == len(found.optimized.load) >= 1
+    assert found.faster == len(found.original.runs)
+    assert found.to_dict()["original"]["latency"] > found.to_dict()["optimized"]["latency"] > 0
+
+
+def test_what_can_not_run_is_an_error() -> None:
+    model = parse("g (float[N] x) => (float[N] y) { y = Relu(x) }")
+    with Worker() as worker, pytest.raises(EngineError):
+        measure(model, model, {"x": np.ones((2, 2), np.float32)}, {}, worker)
+
+
+def test_the_largest_ordinary_inputs_tell_most_and_the_person_s_own_more() -> None:
+    small, large = run({"N": 1}), run({"N": 64})
+    special = run({"N": 99}, "generated, infinite numbers among them, special")
+    assert telling([small, large, run({"N": 0})]) is large
+    assert telling([run({"N": 200}, engine="onnx reference 1.20")]) is None
+    assert telling([large, own := run({"N": 2}, "mine.npz")]) is own
+    assert telling([]) is None
+    assert special not in [telling([small, special])]
+
+
+def test_a_run_measures_where_it_is_asked_to(tmp_path: object) -> None:
+    model = parse("g (float[N,3] x) => (float[N,3] y) { a = Identity(x) y = Relu(a) }")
+    report = foldproof.Optimizer(foldproof.Options(measure=True)).run(model).report
+    assert report.measured is not None
+    assert report.measured.original.runs
+    assert foldproof.Optimizer(foldproof.Options()).run(model).report.measured is None
+    with pytest.raises(foldproof.UsageError, match="--measure"):
+        foldproof.Options(measure=True, verify=False)
+
+
+def test_a_model_with_external_data_is_measured(tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("external")
+    model = parse("g (float[N,300] x) => (float[N,300] y) { a = Identity(x) y = Add(a, w) }")
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.ones(300, np.float32), "w"))
+    onnx.save_model(model, folder / "in.onnx", save_as_external_data=True, location="in.data", size_threshold=0)
+    report = foldproof.optimize_file(folder / "in.onnx", folder / "out.onnx", measure=True)
+    assert report.measured is not None
+    assert report.warnings == ()
