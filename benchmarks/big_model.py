@@ -1,9 +1,9 @@
 """What a model of some gigabytes takes: seconds and memory of Foldproof and its peers, each once.
 
-`python -m benchmarks.big_model MODEL.onnx [--peers-bin DIR]` optimizes a model whose weights lie in external data, by the
-commands of Foldproof, onnxsim and OnnxSlim. Foldproof is run without verification, without and with `--link-weights`, and
-with verification, which runs both models in onnxruntime, in a process beside it. `own` is the peak of the resident memory
-of the process alone, `tree` that of it and each process that it started, added up.
+`python -m benchmarks.big_model MODEL.onnx [--peers-bin DIR]` optimizes a model whose weights lie in external data, by
+the commands of Foldproof, onnxsim and OnnxSlim. Foldproof is run without verification, without and with
+`--link-weights`, and with verification, which runs both models in onnxruntime, in a process beside it. `own` is the
+peak of the resident memory of the process alone, `tree` that of it and each process that it started, added up.
 """
 
 from __future__ import annotations

@@ -79,7 +79,9 @@ def main() -> int:
             print(f"{path.name}: {error}")
             continue
         applied, reasons, failed = applied + answers.applied, reasons + answers.reasons, failed + len(answers.faults)
-        print(f"{path.name}: {answers.applied} suggestions work, {answers.reasons} reasons", *answers.faults, sep="\n  ")
+        print(
+            f"{path.name}: {answers.applied} suggestions work, {answers.reasons} reasons", *answers.faults, sep="\n  "
+        )
     print(f"{applied} suggestions work, {failed} don't hold, {reasons} nodes that nothing would fold")
     return int(failed > 0)
 

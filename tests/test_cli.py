@@ -81,7 +81,7 @@ def test_the_input_is_never_overwritten(model: Path, way: str) -> None:
 def test_a_difference_exits_with_1_and_writes_nothing(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from tests.test_pipeline import tolerant_size
 
-    monkeypatch.setattr("foldproof.pipeline.installed", lambda: [tolerant_size])
+    monkeypatch.setattr("foldproof.pipeline.installed", lambda *_: [tolerant_size])
     result = command("optimize", model, "--strict")
     assert result.exit_code == 1
     assert "differs from the original" in result.output
@@ -92,7 +92,7 @@ def test_a_difference_exits_with_1_and_writes_nothing(model: Path, monkeypatch: 
 def test_a_guilty_rewrite_is_taken_back_with_a_warning(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from tests.test_pipeline import tolerant_size
 
-    monkeypatch.setattr("foldproof.pipeline.installed", lambda: [tolerant_size])
+    monkeypatch.setattr("foldproof.pipeline.installed", lambda *_: [tolerant_size])
     result = command("optimize", model, "--json", model.with_name("report.json"))
     assert result.exit_code == 0, result.output
     assert "'tolerant_size' at 's' was taken back" in result.output.replace("\n", " ")

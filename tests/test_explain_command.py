@@ -38,7 +38,13 @@ def test_the_command_that_explain_prints_folds_the_node(model: Path) -> None:
 
 def test_explain_says_why_and_what_rests_on_what(model: Path) -> None:
     output = command("explain", model).output
-    for text in ("t = Size(y), in g", "3*N", "y has the shape [N, 3]: an input of the model", "--set-dim N=1", "folds it"):
+    for text in (
+        "t = Size(y), in g",
+        "3*N",
+        "y has the shape [N, 3]: an input of the model",
+        "--set-dim N=1",
+        "folds it",
+    ):
         assert text in output
 
 
@@ -63,6 +69,7 @@ def test_explain_writes_json(model: Path) -> None:
         "set_dim": {"N": 1},
         "inline_functions": False,
         "value": "3",
+        "model_runs": True,
         "arguments": ["--set-dim", "N=1"],
     }
     assert found["s"]["outcome"] == "folded"
@@ -155,12 +162,18 @@ def test_diff_writes_json_and_a_page(model: Path) -> None:
 
 def test_text_of_the_models_is_harmless_in_a_terminal(tmp_path: Path) -> None:
     name = "evil\x1b[31m[bold]"
-    a, b = parse("g (float[N] x) => (int64 s) { p = Relu(x) s = Size(p) }"), parse("g (float[N] x) => (int64 s) { s = Size(x) }")
+    a, b = (
+        parse("g (float[N] x) => (int64 s) { p = Relu(x) s = Size(p) }"),
+        parse("g (float[N] x) => (int64 s) { s = Size(x) }"),
+    )
     for node in a.graph.node:
         for names in (node.input, node.output):
             names[:] = [name if each == "p" else each for each in names]
     for path, model in ((tmp_path / "a.onnx", a), (tmp_path / "b.onnx", b)):
         onnx.save(model, path)
-    for output in (command("diff", tmp_path / "a.onnx", tmp_path / "b.onnx").output, command("explain", tmp_path / "a.onnx").output):
+    for output in (
+        command("diff", tmp_path / "a.onnx", tmp_path / "b.onnx").output,
+        command("explain", tmp_path / "a.onnx").output,
+    ):
         assert "\x1b" not in output
         assert "[bold]" in output

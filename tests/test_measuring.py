@@ -25,7 +25,7 @@ def test_both_models_are_loaded_and_run_in_turns() -> None:
         found = measure(slow, fast, {"x": np.ones(300, np.float32)}, {"N": 300}, worker)
     assert len(found.original.runs) == len(found.optimized.runs) >= 3
     assert len(found.original.load) == len(found.optimized.load) >= 1
-    assert found.faster == len(found.original.runs)
+    assert found.faster > len(found.original.runs) / 2
     assert found.to_dict()["original"]["latency"] > found.to_dict()["optimized"]["latency"] > 0
 
 

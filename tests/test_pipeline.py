@@ -192,7 +192,7 @@ def test_an_invalid_model_that_nothing_can_run_is_refused() -> None:
 
 
 def test_without_verification_nothing_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("foldproof.attempts.Verifier", lambda *_, **__: pytest.fail("a model was run"))
+    monkeypatch.setattr("foldproof.verification.Verifier", lambda *_, **__: pytest.fail("a model was run"))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         result = foldproof.Optimizer(foldproof.Options(verify=False)).run(parse(SIZES))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import warnings
@@ -136,6 +137,17 @@ def test_wrong_usage_is_an_error(model: Path, tmp_path: Path) -> None:
     with pytest.raises(foldproof.UsageError, match="no graph input has the dim 'M'"):
         foldproof.load_session(model, cache_dir=tmp_path / "cache", options=foldproof.Options(set_dim={"M": 1}))
     assert entries(tmp_path / "cache") == []
+
+
+def test_what_killed_processes_left_is_taken_away(model: Path, tmp_path: Path) -> None:
+    old, new = tmp_path / "cache" / "making-old", tmp_path / "cache" / "making-new"
+    for left in (old, new):
+        left.mkdir(parents=True)
+        (left / "model.onnx").write_bytes(b"half")
+    os.utime(old, (0, 0))
+    load(model, tmp_path / "cache")
+    assert new.exists()
+    assert not old.exists()
 
 
 def test_processes_share_a_cache(model: Path, tmp_path: Path) -> None:

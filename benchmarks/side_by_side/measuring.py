@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import pathlib
+import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -65,7 +66,8 @@ def measure(
                 folder = pathlib.Path(scratch, f"{tool.name}_{number}")
                 folder.mkdir()
                 _run_once(model, tool, before, folder, limits.run, runs[tool.name])
-                results.setdefault(tool.name, folder / "out.onnx")
+                if results.setdefault(tool.name, folder / "out.onnx").parent != folder:
+                    shutil.rmtree(folder)  # the first result is judged; the others may be gigabytes
         _judge(model, before, {name: path for name, path in results.items() if path.is_file()}, limits, runs)
     for tool in tools:
         say(_line(model, before, tool, runs[tool.name]))

@@ -54,7 +54,7 @@ class Attempts:
 
     def __enter__(self) -> Attempts:
         if Worker.borrowed() is None:
-            self._stack.enter_context(self._stack.enter_context(Worker()).lent())
+            self._stack.enter_context(self._stack.enter_context(Worker(threads=self._options.jobs)).lent())
         return self
 
     def __exit__(

@@ -66,7 +66,7 @@ def check_report(
     """
     models = list(models)
     if target.absolute() in [model.absolute() for model in models]:
-        raise UsageError(f"{target} is the model's file", hint=f"Name another file with {option}")
+        raise UsageError(f"{target} is a file of the same run", hint=f"Name another file with {option}")
     if not target.absolute().parent.is_dir():
         raise UsageError(f"the {what} can't be written: there is no folder {target.parent}")
     check_destination(target, models, force=force, option=option)

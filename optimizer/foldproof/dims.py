@@ -76,3 +76,8 @@ def _set(value: ir.Value, axis: int, size: int) -> None:
     shape = value.shape.copy()
     shape[axis] = size
     value.shape = shape
+
+
+def binding_text(binding: Mapping[str, int]) -> str:
+    """A binding as a person writes it: `batch=1 seq=7`."""
+    return " ".join(f"{name}={size}" for name, size in binding.items()) or "the static shapes"

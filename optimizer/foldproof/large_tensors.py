@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import tempfile
 from collections.abc import Iterator
 from typing import Any
@@ -28,6 +29,36 @@ def let_go(tensor: ir.TensorProtocol | None) -> Iterator[None]:
     finally:
         if isinstance(tensor, ir.ExternalTensor) and not was_mapped:
             tensor.release()
+
+
+class _Digest:
+    """Something to write to, of which only a digest stays."""
+
+    def __init__(self) -> None:
+        self._found = hashlib.blake2b()
+
+    def write(self, data: bytes) -> None:
+        """Adds bytes."""
+        self._found.update(data)
+
+    def digest(self) -> bytes:
+        """The digest of all that was written."""
+        return self._found.digest()
+
+
+def digest_of(tensor: ir.TensorProtocol) -> bytes:
+    """The digest of a tensor's bytes. Those of a data file are read piece by piece.
+
+    Raises:
+        OSError: The data file can't be read.
+        ValueError: It lies where none may be read.
+    """
+    found = _Digest()
+    if isinstance(tensor, ir.ExternalTensor):
+        tensor.tofile(found)
+    else:
+        found.write(tensor.tobytes())
+    return found.digest()
 
 
 class Spill:

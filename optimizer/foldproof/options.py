@@ -47,6 +47,9 @@ class Options:
         certificate: The file to write a certificate to, which others can check.
         report: The file to write a page to, in HTML, that shows all of the run.
         measure: Measure how long both models take to load and to run.
+        profile: Report where the time goes, rule by rule.
+        jobs: With how many threads onnxruntime computes what is folded and verified; None for as many as there are
+            cores.
         provenance: Write into the metadata of the result which nodes of the original and which rules made each node.
         external_data: Where tensors shall lie: `auto`: outside the model where they did; `always`: all that are not
             small in one file beside it; `never`: in the model itself.
@@ -77,6 +80,8 @@ class Options:
     certificate: Path | None = None
     report: Path | None = None
     measure: bool = False
+    profile: bool = False
+    jobs: int | None = None
     provenance: bool = False
     external_data: External = "auto"
     link_weights: bool = False
@@ -119,6 +124,8 @@ class Options:
         is_count = isinstance(self.stop_after, int) and not isinstance(self.stop_after, bool) and self.stop_after >= 0
         if self.stop_after is not None and not is_count:
             raise UsageError(f"it can't stop after {self.stop_after!r} rewrites", hint="Give a whole number")
+        if self.jobs is not None and (isinstance(self.jobs, bool) or not isinstance(self.jobs, int) or self.jobs < 1):
+            raise UsageError(f"jobs is {self.jobs!r}", hint="Give a number of at least 1")
         if self.measure and not self.verify:
             raise UsageError("only a verified model is measured", hint="Leave out --no-verify or --measure")
         if self.level not in (1, 2, 3):

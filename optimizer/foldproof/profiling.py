@@ -89,9 +89,11 @@ class Stopwatch:
 
     def stop(self, name: str) -> None:
         """Stops a clock, with those in it that nobody stopped; without effect where it does not run."""
-        while name in self._running:
+        stopped = None if name in self._running else name
+        while stopped != name:
             now = time.perf_counter()
-            self.seconds[self._running.pop()] += now - self._since  # type: ignore[assignment]
+            stopped = self._running.pop()
+            self.seconds[stopped] += now - self._since  # type: ignore[assignment]
             self._since = now
 
     @contextlib.contextmanager
@@ -160,7 +162,8 @@ class Profiler(Listener):
         """
         taken = self.stopwatch.seconds
         applied = Counter(entry.rule for entry in ledger)
-        rules = [RuleProfile(name, asked, applied[name], taken[f"rule {name}"]) for name, asked in self.asked.items()]
+        names = dict.fromkeys([*self.asked, *applied])  # constant_folding is not asked
+        rules = [RuleProfile(name, self.asked[name], applied[name], taken[f"rule {name}"]) for name in names]
         stages: dict[str, float] = {}
         for stage, total in seconds.items():
             if stage != "optimize":
@@ -179,9 +182,8 @@ class _Facts(Facts):
 
     def _infer_node(self, node: ir.Node) -> None:
         self._profiler.inferred += 1
-        self._profiler.stopwatch.start(FACTS)
-        super()._infer_node(node)
-        self._profiler.stopwatch.stop(FACTS)
+        with self._profiler.stopwatch.running(FACTS):
+            super()._infer_node(node)
 
 
 class _Folder(Folder):

@@ -16,10 +16,12 @@ import onnx_ir as ir
 from foldproof import model_file
 from foldproof.dims import bind_dims
 from foldproof.engines import EngineError, Worker
+from foldproof.engines.checker import checker_complaint
 from foldproof.errors import ModelError, UsageError, VerificationError
 from foldproof.facts import Facts
 from foldproof.facts.claims import contradiction, correct, disproved
 from foldproof.folding import Budget, Folder, constant_folding
+from foldproof.folding.limits import infeasible
 from foldproof.gc_pause import gc_paused
 from foldproof.graphs import all_graphs, called_functions, count_operators, node_label, operator_name
 from foldproof.model_file import Source, Staged
@@ -35,6 +37,7 @@ from foldproof.rewriting import Rewriter, Rule
 if TYPE_CHECKING:
     from foldproof.certificates.certifier import Certifier
     from foldproof.measuring import Measured
+    from foldproof.profiling import Profiler
     from foldproof.reporting.story import Storyteller
     from foldproof.verification import Progress, Runnable, Verification, Verifier
 
@@ -96,6 +99,7 @@ class Run:
         self._certifier: Certifier | None = None
         self._storyteller: Storyteller | None = None
         self._measured: Measured | None = None
+        self._profiler: Profiler | None = None
         self.source = source
         self.verdict: Verdict = "not asked"
         self.why_unverified = ""
@@ -161,7 +165,12 @@ class Run:
             self._nodes_before = count_operators(model)
             inputs_are_weights = model.ir_version < 4 and self._options.ir3_initializers_are_constants
             overridable = overridable_names(model, self._options)
-            self._facts = Facts(model, overridable)
+            if self._options.profile:
+                from foldproof.profiling import Profiler
+
+                self._profiler = Profiler()
+            profiler = self._profiler
+            self._facts = Facts(model, overridable) if profiler is None else profiler.facts(model, overridable)
             self._watch = Watch(model, self._facts)
             wrong = disproved(model, self._facts)
             self._contradictions = tuple(contradiction(value, self._facts) for value in wrong)
@@ -179,7 +188,7 @@ class Run:
             self._rewriter = Rewriter(
                 model,
                 self._facts,
-                self._plan.rules,
+                self._plan.rules if profiler is None else profiler.rules(self._plan.rules),
                 keep_node=self._options.keep_node,
                 overridable=overridable,
                 inputs_list_initializers=model.ir_version < 4,
@@ -191,6 +200,7 @@ class Run:
                     *([] if self._certifier is None else [self._certifier.recorder]),
                     *([] if self._storyteller is None else [self._storyteller]),
                     *([] if tracker is None else [tracker]),
+                    *([] if profiler is None else [profiler]),
                 ],
                 progress=self._rewrites,
             )
@@ -223,7 +233,8 @@ class Run:
             return None
         options = self._options
         budget = Budget.of(model, options.max_growth, options.level)
-        return Folder(
+        folder = Folder if self._profiler is None else self._profiler.folder
+        return folder(
             model,
             self._facts,
             budget,
@@ -272,8 +283,9 @@ class Run:
         from foldproof.verification import Verification, find_probes, find_proven
 
         with self._timed("verify"):
-            if isinstance(verifier, str):
-                self._verification = Verification("unverified", reason=verifier)
+            reason = verifier if isinstance(verifier, str) else infeasible(self.source.model, self._facts)
+            if reason is not None or isinstance(verifier, str):
+                self._verification = Verification("unverified", reason=reason)
             else:
                 runnable = self._runnable_optimized()
                 self._verification = verifier.compare(
@@ -409,6 +421,7 @@ class Run:
         """
         path = self.source.path
         evaluations = () if self._verification is None else self._verification.evaluations
+        ledger = tuple(self._rewriter.ledger.entries)
         return Report(
             verdict=self.verdict,
             input=None if path is None else str(path),
@@ -418,7 +431,7 @@ class Run:
             bytes_before=None if path is None else _bytes_of([path, *self.source.data_files]),
             bytes_after=None if output is None else self._bytes_after,
             fates=self._watch.fates(self._rewriter.entries, self._rewriter.reasons, evaluations),
-            ledger=tuple(self._rewriter.ledger.entries),
+            ledger=ledger,
             verification=self._verification,
             seconds=self._seconds,
             contradictions=self._contradictions,
@@ -428,6 +441,7 @@ class Run:
             costs_after=costs_of(self.source.model, self._facts),
             unfolded=unfolded(self._rewriter.reasons),
             measured=self._measured,
+            profile=None if self._profiler is None else self._profiler.profile(ledger, self._seconds),
             story=None if self._storyteller is None else self._storyteller.story(),
         )
 
@@ -463,12 +477,9 @@ class Run:
         """Nothing could run the model: says so if that is because it is invalid."""
         if self.source.proto is None or self.source.data_files:
             return
-        try:
-            onnx.checker.check_model(self.source.proto, full_check=True)
-        except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
-            raise ModelError(
-                f"the model is invalid: {str(error).strip()}", hint="Nothing can run it. Export the model again"
-            ) from error
+        complaint = checker_complaint(self.source.proto)
+        if complaint is not None:
+            raise ModelError(f"the model is invalid: {complaint}", hint="Nothing can run it. Export the model again")
 
 
 def overridable_names(model: ir.Model, options: Options) -> frozenset[str]:

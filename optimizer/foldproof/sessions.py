@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import shutil
 import tempfile
+import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from foldproof import __version__, earlier_output, model_file
+from foldproof import earlier_output, model_file
 from foldproof.cache_folder import cache_folder
-from foldproof.certificates.digests import digests_of, sha256_of, versions
+from foldproof.certificates.digests import digests_of, sha256_of
 from foldproof.errors import (
     FoldproofError,
     OriginalUsedWarning,
@@ -22,6 +24,7 @@ from foldproof.errors import (
     UsageError,
     VerificationError,
 )
+from foldproof.fingerprint import fingerprint
 from foldproof.options import Options
 from foldproof.pipeline import Optimizer
 
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
 
 _OF_FILES = ("certificate", "report", "save_repro", "link_weights", "in_place")
 """Options that say which files are written, or where, which the cache does by itself."""
+
+_DAY = 24 * 3600.0
 
 _ATTEMPTS = 3
 """How often a model is read that changes while it is read."""
@@ -92,6 +97,7 @@ def _optimized(path: Path, options: Options, folder: Path) -> Path:
         entry = folder / key
         if not _is_whole(entry):
             folder.mkdir(parents=True, exist_ok=True)
+            _sweep(folder)
             with tempfile.TemporaryDirectory(dir=folder, prefix="making-") as making:
                 _make(path, options, Path(making, key))
                 if _key(path, options) != key:
@@ -106,16 +112,13 @@ def _optimized(path: Path, options: Options, folder: Path) -> Path:
 
 def _key(path: Path, options: Options) -> str:
     """What names all that a result depends on: 64 hexadecimal digits."""
-    feeds = sorted(each for each in options.feeds.rglob("*") if each.is_file()) if options.feeds is not None else []
     if not path.is_file():
         raise UsageError(f"there is no file {path}")
     model, *data = digests_of(path, model_file.read(path).data_files)
     parts = {
         "model": model.sha256,
         "data": [each.to_dict() for each in data],
-        "feeds": [sha256_of(each) for each in feeds],
-        "options": repr(options),
-        "versions": {"foldproof": __version__, **versions()},
+        "how": fingerprint(options),
     }
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
@@ -134,6 +137,14 @@ def _make(path: Path, options: Options, entry: Path) -> None:
         files[file.name] = sha256_of(file)
     content = json.dumps({"reason": reason, "files": files}, indent=2)
     (entry / "entry.json").write_text(content + "\n", encoding="utf-8")
+
+
+def _sweep(folder: Path) -> None:
+    """Takes away what killed processes have left: what is made takes minutes, not days."""
+    for left in folder.glob("making-*"):
+        with contextlib.suppress(OSError):  # another process is at it
+            if time.time() - left.stat().st_mtime > _DAY:
+                shutil.rmtree(left)
 
 
 def _publish(made: Path, entry: Path) -> None:

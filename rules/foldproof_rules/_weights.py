@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import onnx_ir as ir
 
-from foldproof.facts import Facts
+from foldproof.facts import Fact, Facts
 from foldproof.large_tensors import let_go
 from foldproof.rewriting import Reason
 from foldproof.rewriting.builder import Builder
@@ -22,6 +22,9 @@ FLOATS = frozenset({ir.DataType.FLOAT, ir.DataType.DOUBLE, ir.DataType.FLOAT16, 
 
 TINY = 1024
 """Weights of at most this many bytes may be stored a second time, where another node goes on reading them."""
+
+MAX_ELEMENTS = 1 << 25
+"""Weights of more elements than this are left as they are: to compute with them, all have to be held, in float64."""
 
 _BLOCK = 1 << 18
 """How many elements are looked at at a time."""
@@ -54,9 +57,9 @@ class Weights:
 
 
 def weights(value: ir.Value | None, facts: Facts) -> Weights | None:
-    """Reads a constant; None for a value that is not proven to be the same in each run, or that has no floats."""
+    """Reads a constant; None for a value that is not proven to be the same in each run, has no floats, or too many."""
     fact = facts.of(value)
-    if value is None or fact.dtype not in FLOATS or fact.dtype is None or not fact.is_static:
+    if value is None or fact.dtype not in FLOATS or fact.dtype is None or not fact.is_static or _is_too_large(fact):
         return None
     shape = tuple(dim for dim in fact.shape or () if isinstance(dim, int))
     if fact.constant is not None:
@@ -82,7 +85,13 @@ def is_known(value: ir.Value | None, facts: Facts) -> bool:
     if value is None:
         return False
     fact = facts.of(value)
-    return fact.dtype in FLOATS and fact.is_static and (fact.constant is not None or _is_filled(value, facts))
+    is_read = fact.dtype in FLOATS and fact.is_static and not _is_too_large(fact)
+    return is_read and (fact.constant is not None or _is_filled(value, facts))
+
+
+def _is_too_large(fact: Fact) -> bool:
+    """Whether a constant is stored and can't be computed with in little memory."""
+    return fact.constant is not None and fact.constant.size > MAX_ELEMENTS
 
 
 def _is_filled(value: ir.Value, facts: Facts) -> bool:

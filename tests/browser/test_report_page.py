@@ -124,6 +124,26 @@ def test_a_click_on_a_row_shows_its_picture(browser: Browser, sample: tuple[Path
     assert "Size" in browser.texts("#picture-after g.node .title")
 
 
+def test_what_is_not_shown_comes_by_a_click(browser: Browser, sample: tuple[Path, foldproof.Report]) -> None:
+    browser.look()
+    browser.open(sample[0])
+    browser.click("input[name=mode][value=place]")
+    count = len(browser.texts("#picture-before g.node"))
+    for _ in range(20):
+        if not browser.texts("#picture-before g.node.button"):
+            break
+        browser.run(
+            """document.querySelector("#picture-before g.node.button")
+                 .dispatchEvent(new KeyboardEvent("keydown", {key: "Enter", bubbles: true, cancelable: true}))"""
+        )
+        more = len(browser.texts("#picture-before g.node"))
+        assert more > count
+        count = more
+    # In the end all nodes of the model are there, and its two inputs and its output.
+    assert browser.texts("#picture-before .note") == ["21 of 21 nodes"]
+    assert count == 21 + 2 + 1
+
+
 def test_pan_and_zoom(browser: Browser, sample: tuple[Path, foldproof.Report]) -> None:
     browser.look()
     browser.open(sample[0])

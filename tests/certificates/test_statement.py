@@ -84,7 +84,7 @@ def test_it_is_never_written_over_a_file_of_the_person(tmp_path: Path) -> None:
     onnx.save(parse(BODY), source)
     mine.write_text("{}")
     for certificate in (mine, source, tmp_path / "out.onnx", tmp_path / "missing" / "c.json"):
-        with pytest.raises(foldproof.UsageError, match="certificate|is there already|is the model's file"):
+        with pytest.raises(foldproof.UsageError, match="certificate|is there already|is a file of the same run"):
             foldproof.optimize_file(source, tmp_path / "out.onnx", certificate=certificate)
     assert mine.read_text() == "{}"
     assert not (tmp_path / "out.onnx").exists()

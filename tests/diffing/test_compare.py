@@ -41,7 +41,14 @@ def test_a_model_is_equal_to_itself() -> None:
 
 
 def test_other_inner_names_are_no_difference() -> None:
-    found = diff(CHAIN, CHAIN.replace("a", "q").replace("b)", "r)").replace("b =", "r =").replace("flo" + "qt", "float").replace("c", "k"))
+    found = diff(
+        CHAIN,
+        CHAIN.replace("a", "q")
+        .replace("b)", "r)")
+        .replace("b =", "r =")
+        .replace("flo" + "qt", "float")
+        .replace("c", "k"),
+    )
     assert found.is_equal
     assert set(found.renamed_values) == {("a", "q"), ("b", "r"), ("c", "k")}
 
@@ -90,7 +97,9 @@ def test_negative_zero_and_nan_are_themselves() -> None:
     def model(alpha: float) -> onnx.ModelProto:
         node = helper.make_node("Elu", ["x"], ["y"], alpha=alpha)
         value = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N"]) for name in "xy"]
-        return helper.make_model(helper.make_graph([node], "g", value[:1], value[1:]), opset_imports=[helper.make_opsetid("", 18)])
+        return helper.make_model(
+            helper.make_graph([node], "g", value[:1], value[1:]), opset_imports=[helper.make_opsetid("", 18)]
+        )
 
     assert between(model(float("nan")), model(float("nan"))).is_equal
     assert not between(model(0.0), model(-0.0)).is_equal
@@ -129,7 +138,9 @@ def test_a_constant_node_and_an_initializer_hold_the_same() -> None:
     b = "g (int64[2] x) => (int64[2] y) <int64[2] c = {1, 2}> { y = Add(x, c) }"
     found = diff(a, b)
     assert (found.nodes_removed, found.nodes_added, found.nodes_changed) == ((), (), ())
-    assert [(change.before.kind, change.after.kind) for change in found.constants_moved] == [("Constant", "initializer")]
+    assert [(change.before.kind, change.after.kind) for change in found.constants_moved] == [
+        ("Constant", "initializer")
+    ]
 
 
 def test_copies_of_a_constant_are_counted() -> None:
@@ -146,7 +157,11 @@ def test_external_data_is_compared_by_content(tmp_path: Path) -> None:
         weights[-1] = last
         value = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1000]) for name in "xy"]
         graph = helper.make_graph(
-            [helper.make_node("Add", ["x", "w"], ["y"])], "g", value[:1], value[1:], [numpy_helper.from_array(weights, "w")]
+            [helper.make_node("Add", ["x", "w"], ["y"])],
+            "g",
+            value[:1],
+            value[1:],
+            [numpy_helper.from_array(weights, "w")],
         )
         path = tmp_path / folder / "model.onnx"
         path.parent.mkdir()
@@ -224,7 +239,9 @@ BRANCHES = """g (float[N] x, bool c) => (float[N] y) { k = Relu(x)
 
 
 def test_bodies_are_compared_too() -> None:
-    assert diff(BRANCHES, BRANCHES.replace("k", "kk").replace("o = Exp", "oo = Exp").replace("Abs(o)", "Abs(oo)")).is_equal
+    assert diff(
+        BRANCHES, BRANCHES.replace("k", "kk").replace("o = Exp", "oo = Exp").replace("Abs(o)", "Abs(oo)")
+    ).is_equal
     found = diff(BRANCHES, BRANCHES.replace("Exp", "Sin"))
     assert [(node.operator, node.graph) for node in found.nodes_removed] == [("Exp", "g/t")]
     assert [(node.operator, node.graph) for node in found.nodes_added] == [("Sin", "g/t")]
@@ -240,9 +257,16 @@ CALL = "g (float[N] x) => (float[N] y) { y = my.F(x) }"
 
 
 def test_functions_are_compared_by_what_they_hold() -> None:
-    same = between(*(parse(CALL, imports='"my": 1', functions=text) for text in (FUNCTION, FUNCTION.replace("b", "k").replace("douk", "doub"))))
+    same = between(
+        *(
+            parse(CALL, imports='"my": 1', functions=text)
+            for text in (FUNCTION, FUNCTION.replace("b", "k").replace("douk", "doub"))
+        )
+    )
     assert not same.nodes_removed
-    other = between(*(parse(CALL, imports='"my": 1', functions=text) for text in (FUNCTION, FUNCTION.replace("Relu", "Abs"))))
+    other = between(
+        *(parse(CALL, imports='"my": 1', functions=text) for text in (FUNCTION, FUNCTION.replace("Relu", "Abs")))
+    )
     assert [(node.operator, node.graph) for node in other.nodes_removed] == [("Relu", "F")]
 
 
@@ -256,12 +280,17 @@ def test_a_function_that_only_one_has() -> None:
 
 
 def test_an_optimized_model_shows_its_rewrites() -> None:
-    a = parse("g (float[N,3] x, float[3,4] w, float[4] b, float[2,3] z) => (float[N,M] y, int64 s) { r = Relu(x) p = MatMul(r, w) q = Add(p, b) y = Exp(q) s = Size(z) }")
+    a = parse(
+        "g (float[N,3] x, float[3,4] w, float[4] b, float[2,3] z) => (float[N,M] y, int64 s) { r = Relu(x) p = MatMul(r, w) q = Add(p, b) y = Exp(q) s = Size(z) }"
+    )
     b = foldproof.optimize(a, verify=False)
     found = between(a, b)
     assert sorted(node.operator for node in found.nodes_removed) == ["Add", "MatMul", "Size"]
     assert [node.operator for node in found.nodes_added] == ["Gemm"]
-    assert [(change.before.operator, what(change.changes)[0][0]) for change in found.nodes_changed] in ([("Exp", "input 0")], [])
+    assert [(change.before.operator, what(change.changes)[0][0]) for change in found.nodes_changed] in (
+        [("Exp", "input 0")],
+        [],
+    )
     assert [each.type for each in found.constants_added] == ["int64[]"]
 
 
@@ -281,7 +310,9 @@ def test_a_change_in_a_long_chain_of_like_nodes_is_found_in_its_place() -> None:
                 last = nodes[-1].output[0]
         nodes.append(helper.make_node("Identity", [last], ["y"]))
         value = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N"]) for name in "xy"]
-        return helper.make_model(helper.make_graph(nodes, "g", value[:1], value[1:]), opset_imports=[helper.make_opsetid("", 18)])
+        return helper.make_model(
+            helper.make_graph(nodes, "g", value[:1], value[1:]), opset_imports=[helper.make_opsetid("", 18)]
+        )
 
     found = between(chain(1000), chain(1000, without=500))
     assert [node.output for node in found.nodes_removed] == ["v500"]

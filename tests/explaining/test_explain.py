@@ -24,7 +24,12 @@ def told(file: Path, body: str, node: str, **options: object) -> Explanation:
 
 
 def test_a_size_that_depends_on_dims_is_folded_by_binding_them(file: Path) -> None:
-    found = told(file, "g (float[batch,seq,16] x) => (int64 s) { r = Relu(x) s = Size(r) }", "s", skip_rules=["same_elements", "size_of_source"])
+    found = told(
+        file,
+        "g (float[batch,seq,16] x) => (int64 s) { r = Relu(x) s = Size(r) }",
+        "s",
+        skip_rules=["same_elements", "size_of_source"],
+    )
     assert found.known == {"s": "int64[], 16*batch*seq"}
     assert found.outcome == "stays"
     assert found.reasons["static_size"] == "its element count is 16*batch*seq"
@@ -47,6 +52,23 @@ def test_an_unnamed_dim_is_bound_by_its_input_and_axis(file: Path) -> None:
     found = told(file, "g (float[3,?] x) => (int64 s) { s = Size(x) }", "s")
     assert found.suggestion is not None
     assert found.suggestion.arguments == ["--set-dim", "x:1=64"]
+
+
+def test_the_model_runs_at_the_sizes_that_are_suggested(file: Path) -> None:
+    """Each row has to have 3 times 16 elements: at 64 the model does not run."""
+    body = """g (float[N,length] x) => (float[N,3,16] y, int64[2] s) <int64[3] t = {0, 3, 16}> {
+        y = Reshape(x, t) s = Shape(x) }"""
+    found = told(file, body, "s")
+    assert found.suggestion is not None
+    assert (dict(found.suggestion.set_dim), found.suggestion.model_runs) == ({"N": 1, "length": 48}, True)
+    assert found.suggestion.value == "[1, 48]"
+
+
+def test_where_nothing_can_run_the_model_sizes_are_suggested_all_the_same(file: Path) -> None:
+    body = "g (float[N] x) => (float[N] y, int64 s) { y = acme.Thing(x) s = Size(x) }"
+    found = told(file, body, "s", imports='"acme": 1')
+    assert found.suggestion is not None
+    assert not found.suggestion.model_runs
 
 
 def test_where_data_decides_nothing_is_suggested_and_it_says_what_data(file: Path) -> None:
@@ -194,7 +216,9 @@ def test_a_name_that_is_not_there_gets_those_that_are_like_it(file: Path) -> Non
 
 
 def test_without_a_question_it_tells_of_size_and_shape(file: Path) -> None:
-    onnx.save(parse("g (float[N] x) => (int64 s, int64[1] t, float[N] y) { s = Size(x) t = Shape(x) y = Relu(x) }"), file)
+    onnx.save(
+        parse("g (float[N] x) => (int64 s, int64[1] t, float[N] y) { s = Size(x) t = Shape(x) y = Relu(x) }"), file
+    )
     assert {each.operator for each in explain(file).found} == {"Size", "Shape"}
     assert [each.operator for each in explain(file, operators=["Relu"]).found] == ["Relu"]
 
@@ -208,8 +232,15 @@ def test_the_model_on_disk_is_not_touched(file: Path) -> None:
 
 
 def test_a_rule_is_explained_by_what_it_did_and_where_it_did_not_apply(file: Path) -> None:
-    onnx.save(parse("g (float[2] x, float[N] y, float[M] z) => (int64 s, int64 t, int64 u) { s = Size(x) t = Size(y) u = Size(z) }"), file)
-    found = explain_rule(file, "static_size", foldproof.Options(skip_rules=["constant_folding", "known_elements", "same_elements"]))
+    onnx.save(
+        parse(
+            "g (float[2] x, float[N] y, float[M] z) => (int64 s, int64 t, int64 u) { s = Size(x) t = Size(y) u = Size(z) }"
+        ),
+        file,
+    )
+    found = explain_rule(
+        file, "static_size", foldproof.Options(skip_rules=["constant_folding", "known_elements", "same_elements"])
+    )
     assert [entry.removed for entry in found.applied] == [("Size(x) -> s",)]
     assert found.refused == {"its element count is N": ("t",), "its element count is M": ("u",)}
     assert found.note == ""

@@ -26,6 +26,7 @@ MODEL = """g (float[batch,3] x) => (float[batch,3] y, int64[2] t) {
 @pytest.fixture
 def workflow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OLIVE_DISABLE_TELEMETRY", "1")
     onnx.save(parse(MODEL), "in.onnx")
     return tmp_path
 

@@ -96,6 +96,20 @@ def test_a_shared_file_that_nothing_needs_any_more_goes(folder: Path, tmp_path: 
     assert operators(onnx.load(tmp_path / "new" / "model.onnx")) == {"Relu": 1}
 
 
+def test_links_of_a_hubs_cache_are_followed(folder: Path, tmp_path: Path) -> None:
+    snapshot = tmp_path / "snapshot"
+    for path in [each for each in folder.rglob("*") if each.is_file()]:
+        link = snapshot / path.relative_to(folder)
+        link.parent.mkdir(parents=True, exist_ok=True)
+        blob = path.rename(tmp_path / f"blob-{path.name}")
+        link.symlink_to(blob)
+    optimize_folder(snapshot, tmp_path / "new")
+    check(tmp_path / "new")
+    assert not any(path.is_symlink() for path in (tmp_path / "new").rglob("*"))
+    data = [name for name in content(tmp_path / "new") if "data" in name]
+    assert sorted(data) == ["model.onnx_data", "more/third.onnx.data"]
+
+
 def test_where_one_model_fails_nothing_is_written(folder: Path, tmp_path: Path) -> None:
     (folder / "more" / "broken.onnx").write_bytes(b"broken")
     before = content(folder)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import stat
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +17,7 @@ import pytest
 from foldproof import earlier_output, model_file
 from foldproof.data_layout import DataLayout, is_data_name, is_name_of_model
 from foldproof.errors import ModelError, UsageError
-from tests.kill_points import NEW, OLD, save, value_of
+from tests.kill_points import NEW, OLD, build, save, value_of
 
 
 def files(folder: Path) -> list[str]:
@@ -100,6 +102,47 @@ class TestExternal:
         write(model, out)
         assert sum(copied) == 2 * 4 * 3000
         assert value_of(out) == OLD
+
+
+class TestContainers:
+    """A data file may be anything that holds tensors as they are."""
+
+    def referring(self, folder: Path, location: str, offset: int) -> Path:
+        """A model whose weights lie one behind the other in a file."""
+        model = build(OLD)
+        for index, tensor in enumerate(model.graph.initializer):
+            tensor.ClearField("raw_data")
+            tensor.data_location = onnx.TensorProto.EXTERNAL
+            place = {"location": location, "offset": offset + index * 12_000, "length": 12_000}
+            for key, value in place.items():
+                tensor.external_data.add(key=key, value=str(value))
+        onnx.save(model, folder / "in.onnx")
+        return folder / "in.onnx"
+
+    @pytest.fixture
+    def safetensors(self, tmp_path) -> Path:
+        """As the format has it: the length of a header, the header in JSON, the elements."""
+        about = {"dtype": "F32", "shape": [3000]}
+        tensors = {"w": {**about, "data_offsets": [0, 12_000]}, "v": {**about, "data_offsets": [12_000, 24_000]}}
+        header = json.dumps(tensors).encode()
+        content = len(header).to_bytes(8, "little") + header + np.full(6000, OLD, np.float32).tobytes()
+        (tmp_path / "model.safetensors").write_bytes(content)
+        return self.referring(tmp_path, "model.safetensors", 8 + len(header))
+
+    @pytest.fixture
+    def archive(self, tmp_path) -> Path:
+        with zipfile.ZipFile(tmp_path / "model.zip", "w", zipfile.ZIP_STORED) as file:
+            file.writestr("weights", np.full(6000, OLD, np.float32).tobytes())
+            entry = file.getinfo("weights")
+        return self.referring(tmp_path, "model.zip", entry.header_offset + 30 + len("weights"))
+
+    @pytest.mark.parametrize("kind", ["safetensors", "archive"])
+    @pytest.mark.parametrize("link", [False, True])
+    def test_it_is_read_and_linked_to(self, kind, link, request):
+        model = request.getfixturevalue(kind)
+        write(model, model.with_name("out.onnx"), link=link)
+        assert value_of(model.with_name("out.onnx")) == OLD
+        assert model.with_name("out.onnx.data").exists() is not link
 
 
 class TestLinks:

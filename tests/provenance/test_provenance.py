@@ -52,10 +52,18 @@ def test_what_is_gone_tells_what_has_its_place() -> None:
 
 
 def test_a_constant_tells_what_it_was_made_of() -> None:
-    model = optimized(parse("g (float[N] x, float[2,3] z) => (float[N] y) { s = Size(z) f = Cast<to=1>(s) q = Sqrt(f) y = Mul(x, q) }"))
+    model = optimized(
+        parse(
+            "g (float[N] x, float[2,3] z) => (float[N] y) { s = Size(z) f = Cast<to=1>(s) q = Sqrt(f) y = Mul(x, q) }"
+        )
+    )
     (constant,) = [tensor.name for tensor in model.graph.initializer]
     assert set(record_of(model).constants[constant].nodes) == {"s", "f", "q"}
-    assert {output: gone.now or gone.into for output, gone in gone_of(model).items()} == {"s": (constant,), "f": (constant,), "q": (constant,)}
+    assert {output: gone.now or gone.into for output, gone in gone_of(model).items()} == {
+        "s": (constant,),
+        "f": (constant,),
+        "q": (constant,),
+    }
 
 
 def test_a_chain_of_rewrites_leads_to_what_is_there_at_last() -> None:

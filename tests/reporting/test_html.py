@@ -81,7 +81,7 @@ def test_a_page_is_never_written_over_a_model(tmp_path: Path, models: Path) -> N
     source.write_bytes((models / "static_mean.onnx").read_bytes())
     before = source.read_bytes()
     for place in (source, target):
-        with pytest.raises(foldproof.UsageError, match="is the model's file"):
+        with pytest.raises(foldproof.UsageError, match="is a file of the same run"):
             foldproof.optimize_file(source, target, report=place, force=True)
     (tmp_path / "link.html").symlink_to(source)
     with pytest.raises(foldproof.UsageError, match="never overwritten"):
@@ -92,6 +92,8 @@ def test_a_page_is_never_written_over_a_model(tmp_path: Path, models: Path) -> N
         foldproof.optimize_file(source, target, report=mine)
     with pytest.raises(foldproof.UsageError, match="certificate's file"):
         foldproof.optimize_file(source, target, report=tmp_path / "a", certificate=tmp_path / "a")
+    with pytest.raises(foldproof.UsageError, match="standard output"):
+        foldproof.optimize_file(source, target, report="-")
     with pytest.raises(foldproof.UsageError, match="no folder"):
         foldproof.optimize_file(source, target, report=tmp_path / "no" / "report.html")
     assert (source.read_bytes(), mine.read_text(), target.exists()) == (before, "mine", False)
@@ -103,7 +105,7 @@ def test_a_page_is_never_written_over_the_weights_of_a_model(tmp_path: Path) -> 
     source = tmp_path / "in.onnx"
     onnx.save_model(model, source, save_as_external_data=True, location="weights.html", size_threshold=0)
     before = (tmp_path / "weights.html").read_bytes()
-    with pytest.raises(foldproof.UsageError, match="never overwritten|is the model's file"):
+    with pytest.raises(foldproof.UsageError, match="never overwritten|is a file of the same run"):
         foldproof.optimize_file(source, tmp_path / "out.onnx", report=tmp_path / "weights.html", force=True)
     assert (tmp_path / "weights.html").read_bytes() == before
 

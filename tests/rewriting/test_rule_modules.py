@@ -82,6 +82,7 @@ def test_the_commands_take_them(mine: Path) -> None:
     explained = run(main, ["explain", "in.onnx", "--rules-from", str(mine), "--rule", "no_marker"])
     assert "Marker(x) = x" in explained.output
     assert "no_marker" in run(main, ["rules", "--rules-from", str(mine)]).output
+    assert "no_marker, of the family mine\n" in run(main, ["rules", "--rules-from", str(mine), "no_marker"]).output
     assert "has no example" in run(main, ["check-rule", str(mine)]).output
 
 

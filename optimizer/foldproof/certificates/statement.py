@@ -51,9 +51,9 @@ def statement(
         "predicate": {
             "input": [each.to_dict() for each in digests_of(read[0], read[1:])],
             "tool": {"name": "foldproof", "version": __version__},
-            "packages": versions(_rule_packs()),
+            "packages": versions(rule_packs()),
             "environment": environment(),
-            "options": _options(options),
+            "options": deciding_options(options),
             "verdict": report.verdict,
             "ledger": [_entry(each, equations) for each in claims.entries],
             "claims": [claim_to_dict(each) for each in claims.claims],
@@ -82,13 +82,13 @@ def feed_digests(folder: Path | None) -> list[FileDigest]:
     return [FileDigest(path.relative_to(folder).as_posix(), sha256_of(path)) for path in paths]
 
 
-def _rule_packs() -> set[str]:
+def rule_packs() -> set[str]:
     """The names of the packages that bring rules."""
     points = metadata.entry_points(group="foldproof.rules")
     return {point.dist.name for point in points if point.dist is not None and point.dist.name != "foldproof"}
 
 
-def _options(options: Options) -> dict[str, Any]:
+def deciding_options(options: Options) -> dict[str, Any]:
     """The options that decide on the result: paths of this machine are none of them."""
     fields = {field.name: getattr(options, field.name) for field in dataclasses.fields(options)}
     return {name: _plain(value) for name, value in fields.items() if not isinstance(value, Path)}

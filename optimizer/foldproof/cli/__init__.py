@@ -14,6 +14,7 @@ from foldproof.cli.config import config
 from foldproof.cli.diff import diff
 from foldproof.cli.explain import explain
 from foldproof.cli.gate import gate
+from foldproof.cli.new_rule_pack import new_rule_pack
 from foldproof.cli.optimize import optimize
 from foldproof.cli.rules import rules
 from foldproof.cli.shared import EXIT_STATUS, printable, unwrapped
@@ -58,6 +59,7 @@ def main() -> None:
       foldproof explain model.onnx                     why nodes stay, and what would fold them
       foldproof rules                                  lists the rewrites
       foldproof check-rule my_pack.rules               tries rules at many small models
+      foldproof new-rule-pack acme-rules               writes a package for rules of your own
 
     \b
     Shell completion (bash; zsh and fish alike):
@@ -65,5 +67,5 @@ def main() -> None:
     """
 
 
-for command in (optimize, verify, diff, explain, check, bisect, check_rule, rules, config, gate):
+for command in (optimize, verify, diff, explain, check, bisect, check_rule, rules, config, gate, new_rule_pack):
     main.add_command(command)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from foldproof.cli.configured import ConfiguredCommand, configuration, unknown_variables
 from foldproof.cli.shared import Command, check_json, json_option, write_json
-from foldproof.configuration.setting import InForce
 from foldproof.errors import UsageError
+
+if TYPE_CHECKING:
+    from foldproof.configuration import InForce
 
 
 @click.command(cls=Command, context_settings={"allow_interspersed_args": False})

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from foldproof.options import Options
 
 # What is about one run of `optimize`, and says nothing of whether a model is optimized.
-_OF_A_RUN = frozenset({"certificate", "in_place", "measure", "provenance", "report", "save_repro"})
+_OF_A_RUN = frozenset({"certificate", "in_place", "measure", "profile", "provenance", "report", "save_repro"})
 
 _EXIT_STATUS = """\b
 Exit status:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -86,6 +88,11 @@ STREAM = Path("-")
 )
 @click.option("--report", metavar="FILE.html", type=EXISTING, help="Write a page that shows all of the run.")
 @click.option("--measure", is_flag=True, help="Measure how long both models take to load and to run in onnxruntime.")
+@click.option(
+    "--jobs", metavar="N", type=click.IntRange(min=1),
+    help="With how many threads onnxruntime computes what is folded and verified. [default: as many as cores]",
+)  # fmt: skip
+@click.option("--profile", is_flag=True, help="Show where the time goes, by stage and by rule.")
 @json_option("the report")
 @quiet_option
 @click.option("-v", "--verbose", is_flag=True, help="Print all operators, all nodes and each rewrite.")
@@ -105,11 +112,13 @@ def optimize(
       foldproof optimize model.onnx --skip-rules static_shape --keep-node /Resize_3
       export | foldproof optimize - > small.onnx
     """
+    start = time.perf_counter()
     from foldproof.options import Options
     from foldproof.pipeline import Optimizer
     from foldproof.reporting.progress import ProgressDisplay
 
     progress = ProgressDisplay(quiet=quiet)
+    import_seconds = time.perf_counter() - start
     optimizer = Optimizer(Options(verify=not no_verify, rules=only_rules(rules), **options), progress=progress)
     if output is not None and options["in_place"]:
         raise UsageError("--in-place and -o name two outputs", hint="Leave out one of them")
@@ -129,6 +138,8 @@ def optimize(
         if error.report is not None:
             write_json(cast("Report", error.report).to_dict(), json_file)
         raise
+    if report.profile is not None:
+        report = dataclasses.replace(report, profile=report.profile.with_import(import_seconds))
     write_json(report.to_dict(), json_file)
     if not quiet and json_file != Path("-"):
         from foldproof.reporting import terminal

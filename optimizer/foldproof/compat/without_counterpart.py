@@ -45,4 +45,4 @@ def check(function: str, given: Mapping[str, Any], known: Mapping[str, WithoutCo
             continue
         if parameter.refused:
             raise UsageError(f"{function} has no {name}", hint=parameter.why)
-        warnings.warn(f"{name} changes nothing: {parameter.why}", UserWarning, stacklevel=4)
+        warnings.warn(f"{name} changes nothing: {parameter.why}", UserWarning, stacklevel=3)

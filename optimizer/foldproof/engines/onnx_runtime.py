@@ -42,6 +42,7 @@ class OnnxRuntime(Remote):
         worker: The process to run it in; unless given, one that was lent, or one of its own.
         optimizing: Switch its own optimizations on.
         provider: The execution provider to use before the CPU, such as `CUDAExecutionProvider`.
+        memory: How many bytes it may take beyond what the process has, as far as the platform can limit that.
         seconds: The time limit for loading it.
 
     Attributes:
@@ -61,9 +62,12 @@ class OnnxRuntime(Remote):
         *,
         optimizing: bool = False,
         provider: str | None = None,
+        memory: int | None = None,
         seconds: float | None = None,
     ) -> None:
         self.provider = provider
         folder = None if data_folder is None else str(data_folder.resolve())
-        settings = Settings(optimizing=optimizing, data_folder=folder, provider=provider, reference=False)
+        settings = Settings(
+            optimizing=optimizing, data_folder=folder, provider=provider, reference=False, memory=memory
+        )
         super().__init__(model, settings, worker, seconds)

@@ -24,6 +24,7 @@ class Reference(Remote):
         model: A model, or the path of its file.
         data_folder: The folder of the external data of a model that is given as a proto.
         worker: The process to run it in; unless given, one that was lent, or one of its own.
+        memory: How many bytes it may take beyond what the process has, as far as the platform can limit that.
         seconds: The time limit for loading it.
 
     Raises:
@@ -38,15 +39,15 @@ class Reference(Remote):
         data_folder: pathlib.Path | None = None,
         worker: Worker | None = None,
         *,
+        memory: int | None = None,
         seconds: float | None = None,
     ) -> None:
         reason = next(distrust(load_proto(model)), None)
         if reason is not None:
             raise EngineError(f"the ONNX reference can't stand in: {reason}")
         folder = None if data_folder is None else str(data_folder.resolve())
-        super().__init__(
-            model, Settings(optimizing=False, data_folder=folder, provider=None, reference=True), worker, seconds
-        )
+        settings = Settings(optimizing=False, data_folder=folder, provider=None, reference=True, memory=memory)
+        super().__init__(model, settings, worker, seconds)
 
 
 def distrust(proto: onnx.ModelProto) -> Iterator[str]:

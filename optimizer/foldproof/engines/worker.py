@@ -1,8 +1,8 @@
 """What runs in the child process: onnxruntime, and a loop that answers one request after the other.
 
-The parent runs this file as a script, see `worker_process.py`. It imports onnxruntime and numpy only when it is asked for
-a model, and of this package only what the ONNX reference takes, when that is asked for: to start a process takes longer
-than all the rest that it does.
+The parent runs this file as a script, see `worker_process.py`. It imports onnxruntime and numpy only when it is asked
+for a model, and of this package only what the ONNX reference takes, when that is asked for: to start a process takes
+longer than all the rest that it does.
 
 Requests and answers are tuples, pickled, with the content of arrays beside the pickle:
 
@@ -30,11 +30,21 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import IO, Any, TypedDict
 
 
-class Settings(TypedDict):
+class _Process(TypedDict, total=False):
+    """What holds for all models of a process.
+
+    Attributes:
+        threads: How many threads a session computes with; None for as many as there are cores.
+    """
+
+    threads: int | None
+
+
+class Settings(_Process):
     """How a model is loaded.
 
     Attributes:
@@ -42,12 +52,14 @@ class Settings(TypedDict):
         data_folder: The folder of the external data of a model that is given as bytes.
         provider: The execution provider before the CPU; None for the CPU alone.
         reference: Whether the ONNX reference runs it, and not onnxruntime.
+        memory: How many bytes it may take beyond what the process has; None for as many as the process may have.
     """
 
     optimizing: bool
     data_folder: str | None
     provider: str | None
     reference: bool
+    memory: int | None
 
 
 def send(stream: IO[bytes], message: object) -> None:
@@ -127,25 +139,28 @@ class Session:
     Args:
         content: The model's bytes, or the path of its file.
         settings: How to load it.
+        in_use: Load it as it is loaded in use, for speed, and not so that what it computes can be compared.
 
     Raises:
         Failed: onnxruntime can't load it.
     """
 
-    def __init__(self, content: bytearray | str, settings: Settings) -> None:
+    def __init__(self, content: bytearray | str, settings: Settings, *, in_use: bool = False) -> None:
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
         levels = onnxruntime.GraphOptimizationLevel
         options.graph_optimization_level = levels.ORT_ENABLE_ALL if settings["optimizing"] else levels.ORT_DISABLE_ALL
         options.log_severity_level = 4
-        options.use_deterministic_compute = True
-        options.enable_mem_pattern = False  # It pays only where the shapes stay the same.
-        options.enable_cpu_mem_arena = False  # It never gives back what a large binding or a failure took.
-        # A weight that folding makes constant would be packed, and a packed MatMul rounds differently.
-        options.add_session_config_entry("session.disable_prepacking", "1")
+        if not in_use:
+            options.use_deterministic_compute = True
+            options.enable_mem_pattern = False  # It pays only where the shapes stay the same.
+            options.enable_cpu_mem_arena = False  # It never gives back what a large binding or a failure took.
+            # A weight that folding makes constant would be packed, and a packed MatMul rounds differently.
+            options.add_session_config_entry("session.disable_prepacking", "1")
         # Two or three sessions are alive at once: a thread that spins while it waits takes another's core.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        options.intra_op_num_threads = settings.get("threads") or 0
         folder, provider = settings["data_folder"], settings["provider"]
         if folder is not None:
             options.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
@@ -289,8 +304,14 @@ def main() -> None:
     requests: queue.Queue[Any] = queue.Queue()
     threading.Thread(target=_listen, args=[incoming, requests], daemon=True).start()
     sessions: dict[int, Any] = {}
+    limits: dict[int, int | None] = {}
     while True:
-        send(outgoing, _answer(requests.get(), sessions))
+        request = requests.get()
+        if request[0] == "load":
+            limits[request[2]] = request[4]["memory"]
+        with _at_most(limits.get(request[2]) if request[0] != "measure" else None):
+            answer = _answer(request, sessions)
+        send(outgoing, answer)
 
 
 def _listen(incoming: IO[bytes], requests: queue.Queue[Any]) -> None:
@@ -347,7 +368,7 @@ def _measured(
         sessions.clear()
         for content, (loads, _runs) in zip(contents, times, strict=True):
             start = time.perf_counter()
-            sessions.append(Session(content, settings))
+            sessions.append(Session(content, settings, in_use=True))
             loads.append(time.perf_counter() - start)
     for session in sessions:  # the first run takes memory that the later ones have
         session.seconds_of_a_run(feeds)
@@ -358,6 +379,29 @@ def _measured(
         for session, (_loads, runs) in zip(sessions, times, strict=True):
             runs.append(session.seconds_of_a_run(feeds))
     return times
+
+
+@contextlib.contextmanager
+def _at_most(more: int | None) -> Iterator[None]:
+    """Let the process take no more than so many bytes beyond those that it has, where the platform can limit that."""
+    if more is None:
+        yield
+        return
+    try:
+        import resource
+
+        pages = int(pathlib.Path("/proc/self/statm").read_text().split()[5])
+        before = resource.getrlimit(resource.RLIMIT_DATA)
+        limit = pages * resource.getpagesize() + more
+        if before[0] == resource.RLIM_INFINITY or limit < before[0]:
+            resource.setrlimit(resource.RLIMIT_DATA, (limit, before[1]))
+    except (ImportError, ValueError, OSError):
+        yield
+        return
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, before)
 
 
 def _limit_memory(limit: int | None) -> None:

@@ -46,12 +46,16 @@ class Worker:
             of what is available when it is started.
         poison: A byte that fresh memory is filled with, where the C library can do that: what a model hands out without
             having written it shows by it.
+        threads: How many threads a session computes with; unless given, as many as those of the process that was lent,
+            or as there are cores.
 
     Attributes:
         generation: How many processes were started. What was loaded into an earlier one is gone.
     """
 
-    def __init__(self, memory: int | None = None, poison: int | None = None) -> None:
+    def __init__(self, memory: int | None = None, poison: int | None = None, threads: int | None = None) -> None:
+        lent = _LENT.get()
+        self._threads: int | None = lent._threads if threads is None and lent is not None else threads
         self._poison = poison
         self._memory = memory
         self._lock = threading.RLock()
@@ -124,6 +128,7 @@ class Worker:
         with self._lock:
             # As a buffer it is not copied into the message.
             given = pickle.PickleBuffer(content) if isinstance(content, bytes) else content
+            settings = {**settings, "threads": self._threads}
             name, outputs = self._ask(("load", self._taken(), key, given, settings), seconds)
             return name, outputs, self.generation
 

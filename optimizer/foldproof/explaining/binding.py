@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+import functools
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
 import onnx_ir as ir
 
 from foldproof.dims import bindable_dims
 from foldproof.explaining.causes import Causes
+from foldproof.explaining.sizes import Sizes as Examples
 from foldproof.facts import Dim, Fact, Facts
 
 Sizes: TypeAlias = tuple[tuple[str, int], ...]
 """Sizes of dims, by the names by which `--set-dim` binds them, in the order of the inputs."""
 
 OTHER_SIZE = 64
-"""An example of a size of a dim that is no batch: images and texts of less may be refused."""
+"""The size that is tried first for a dim that is no batch: images and texts of less may be refused."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,21 +40,29 @@ class Bindings:
     Args:
         model: The model.
         facts: What is known of it.
+        find: Gives sizes at which the model runs. It is asked once, if at all.
 
     Attributes:
-        dims: The dims that can be bound, each with an example of a size.
+        dims: The names of the dims that can be bound.
     """
 
-    def __init__(self, model: ir.Model, facts: Facts) -> None:
+    def __init__(self, model: ir.Model, facts: Facts, find: Callable[[Mapping[str, int]], Examples]) -> None:
         self._graph = model.graph
         self._facts = facts
         self._bound: dict[Sizes, Bound] = {(): Bound(facts, Causes(facts))}
-        self.dims = {name: 1 if axis == 0 else OTHER_SIZE for name, axis in bindable_dims(model).items()}
+        self._find = find
+        self._axes = bindable_dims(model)
+        self.dims = tuple(self._axes)
+
+    @functools.cached_property
+    def examples(self) -> Examples:
+        """An example of a size for each dim."""
+        return self._find({name: 1 if axis == 0 else OTHER_SIZE for name, axis in self._axes.items()})
 
     def sizes(self, names: Iterable[str]) -> Sizes:
         """The example of a size for each of some dims."""
-        wanted = set(names)
-        return tuple((name, size) for name, size in self.dims.items() if name in wanted)
+        wanted = set(names).intersection(self.dims)
+        return tuple((name, self.examples.of[name]) for name in self.dims if name in wanted)
 
     def bound(self, sizes: Sizes) -> Bound:
         """What would be known if dims had these sizes. Asked twice, it is inferred once."""

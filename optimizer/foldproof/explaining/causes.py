@@ -147,4 +147,3 @@ class Causes:
 def _by_content(node: ir.Node) -> tuple[ir.Value, ...]:
     """What a node reads with its content, all but those of which it looks at the shape alone."""
     return () if node.op_type in CROSS_CHECKED and not node.domain else reads_of(node)
-

@@ -87,8 +87,13 @@ class Deriver:
         self._facts = facts
         self._reasons: dict[_Known, tuple[_Known, ...]] = {}
 
-    def derive(self, value: ir.Value) -> Derivation:
-        """Why what is known of a value is known: of its elements, or else of its shape."""
+    def derive(self, value: ir.Value, limit: int = MAX_STEPS) -> Derivation:
+        """Why what is known of a value is known: of its elements, or else of its shape.
+
+        Args:
+            value: The value.
+            limit: After so many steps back it is cut off.
+        """
         steps: list[Step] = []
         inputs: dict[str, None] = {}
         initializers: dict[str, None] = {}
@@ -96,7 +101,7 @@ class Deriver:
         queue: list[_Known] = [(value, aspect)]
         seen = set(queue)
         for known in queue:  # it grows meanwhile
-            if len(steps) >= MAX_STEPS:
+            if len(steps) >= limit:
                 return Derivation(tuple(steps), tuple(inputs), tuple(initializers), is_complete=False)
             current, of = known
             text = of.text(self._facts.of(current))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 
 import onnx_ir as ir
 
@@ -13,22 +13,28 @@ from foldproof import model_file
 from foldproof.dims import bind_dims
 from foldproof.engines import Worker
 from foldproof.explaining.binding import Bindings, Sizes
-from foldproof.explaining.derivation import Deriver
+from foldproof.explaining.derivation import MAX_STEPS, Deriver
 from foldproof.explaining.explanation import Explanation, Explanations, Outcome, RuleExplanation, Suggestion
 from foldproof.explaining.search import Search
+from foldproof.explaining.sizes import find_sizes
 from foldproof.explaining.subjects import Directory, Subject
 from foldproof.explaining.trial import Trial, try_out
 from foldproof.explaining.wording import content_text, fact_text, source_text
 from foldproof.facts import Facts
 from foldproof.graphs import operator_name
 from foldproof.kernels import CROSS_CHECKED
-from foldproof.model_file import Source
 from foldproof.options import Options
 from foldproof.pipeline import Optimizer
 from foldproof.provenance import Gone, Record
 from foldproof.rewriting import Rule
 from foldproof.rewriting.packs import chosen, installed
 from foldproof.run import overridable_names
+
+MANY = 20
+"""Where more nodes than these are explained, derivations are cut off early."""
+
+FEW_STEPS = 30
+"""After so many steps."""
 
 
 def explain(
@@ -52,7 +58,7 @@ def explain(
         RuleError: A rule failed.
     """
     options = options or Options()
-    explainer = _Explainer(functools.partial(model_file.read, path), options)
+    explainer = _Explainer(path, options)
     subjects: dict[Subject, None] = {}
     gone: dict[Gone, None] = {}
     for name in nodes:
@@ -61,9 +67,10 @@ def explain(
         gone.update(dict.fromkeys(went))
     for operator in operators or (() if nodes else sorted(CROSS_CHECKED)):
         subjects.update(dict.fromkeys(explainer.directory.of_operator(operator)))
+    limit = MAX_STEPS if len(subjects) <= MANY else FEW_STEPS
     with Worker() as worker, worker.lent():
-        explanations = tuple(explainer.explain(subject) for subject in subjects)
-    return Explanations(str(path), dict(options.set_dim), tuple(explainer.bindings.dims), explanations, tuple(gone))
+        explanations = tuple(explainer.explain(subject, limit) for subject in subjects)
+    return Explanations(str(path), dict(options.set_dim), explainer.bindings.dims, explanations, tuple(gone))
 
 
 def explain_rule(path: str | os.PathLike[str], rule: str, options: Options | None = None) -> RuleExplanation:
@@ -84,7 +91,7 @@ def explain_rule(path: str | os.PathLike[str], rule: str, options: Options | Non
     note = ""
     if all(each.name != rule for each in rules):
         note = _why_not_tried(asked, options)
-    explainer = _Explainer(functools.partial(model_file.read, path), options)
+    explainer = _Explainer(path, options)
     trial = explainer.trial((), inline=False)
     refused: dict[str, list[str]] = {}
     silent = 0
@@ -115,7 +122,7 @@ class _Explainer:
     """Explains one model.
 
     Args:
-        load: Gives the model anew.
+        path: The model's file.
         options: How it would be optimized.
 
     Attributes:
@@ -125,16 +132,17 @@ class _Explainer:
         bindings: Its dims.
     """
 
-    def __init__(self, load: Callable[[], Source], options: Options) -> None:
-        self._load = load
+    def __init__(self, path: str | os.PathLike[str], options: Options) -> None:
+        self._load = functools.partial(model_file.read, path)
         self._options = dataclasses.replace(options, verify=False)
         self._rules = Optimizer(self._options).rules
-        model = load().model
+        model = self._load().model
         bind_dims(model, options.set_dim)
         self.facts = Facts(model, overridable_names(model, options))
         self.directory = Directory(model)
         self.record = Record.read(model)
-        self.bindings = Bindings(model, self.facts)
+        find = functools.partial(find_sizes, path, fixed=options.set_dim)
+        self.bindings = Bindings(model, self.facts, find)
         self._search = Search(model, self.bindings)
         self._deriver = Deriver(self.facts)
         self._trials: dict[tuple[Sizes, bool], Trial] = {}
@@ -152,8 +160,8 @@ class _Explainer:
             )
         return self._trials[sizes, inline]
 
-    def explain(self, subject: Subject) -> Explanation:
-        """All that there is to say of a node or a value."""
+    def explain(self, subject: Subject, limit: int) -> Explanation:
+        """All that there is to say of a node or a value, with so many steps of its derivation at most."""
         value, node = subject.value, subject.node
         contexts = [(call, facts) for call, facts in self._search.contexts(subject, self.facts) if call]
         facts, deriver = (contexts[0][1], Deriver(contexts[0][1])) if contexts else (self.facts, self._deriver)
@@ -165,7 +173,7 @@ class _Explainer:
             source=source_text(value, facts),
             graph=subject.graph,
             known={str(output.name): fact_text(facts.of(output)) for output in outputs},
-            derivation=deriver.derive(value),
+            derivation=deriver.derive(value, limit),
             calls={call: fact_text(inner.of(value)) for call, inner in contexts},
         )
         return told if node is None else self._with_outcome(told, subject, node)
@@ -215,7 +223,11 @@ class _Explainer:
             return dataclasses.replace(told, why_not=f"with {bound} bound it is constant, but {why}" if bound else why)
         contexts = self._search.contexts(subject, self.bindings.bound(sizes).facts)
         values = dict.fromkeys(content_text(facts.of(subject.value)) or "a constant" for _, facts in contexts)
-        return dataclasses.replace(told, suggestion=Suggestion(dict(sizes), inline, ", ".join(values)))
+        return dataclasses.replace(told, suggestion=self._suggestion(sizes, inline, values))
+
+    def _suggestion(self, sizes: Sizes, inline: bool, values: Iterable[str]) -> Suggestion:
+        runs = bool(sizes) and self.bindings.examples.are_admitted
+        return Suggestion(dict(sizes), inline, ", ".join(values), runs)
 
     def _static_shape(self, subject: Subject) -> dict[str, int] | None:
         sizes = self._search.to_know_shape(subject)

@@ -25,11 +25,13 @@ class Suggestion:
         set_dim: The dims to bind, each with an example of a size.
         inline_functions: Whether the model's functions have to be inlined, because the node stands in one.
         value: What the node's first output would be.
+        model_runs: Whether the model ran at these sizes too.
     """
 
     set_dim: Mapping[str, int]
     inline_functions: bool
     value: str
+    model_runs: bool = False
 
     @property
     def arguments(self) -> list[str]:

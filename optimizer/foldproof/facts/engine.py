@@ -276,13 +276,16 @@ class Facts:
         None where the node calls none, or where calls are nested too deep to be followed.
         """
         function = self.function(node)
-        if function is None or self._depth >= MAX_CALL_DEPTH or self._nodes_of_call(function) > MAX_CALL_NODES:
+        if function is None or self._depth >= MAX_CALL_DEPTH or self.nodes_of_call(function) > MAX_CALL_NODES:
             return None
         inputs = [self.of(value) for value in node.inputs]
         return self.assuming(function.graph, inputs[: len(function.inputs)], self.arguments(node, function))
 
-    def _nodes_of_call(self, function: ir.Function) -> int:
-        """How many nodes a call comes to, with those of all calls in it. It has a stack of its own: chains are long."""
+    def nodes_of_call(self, function: ir.Function) -> int:
+        """How many nodes a call comes to, with those of all calls in it; at most 10**9.
+
+        It has a stack of its own: chains of calls may be long.
+        """
         expanded, stack = self._expanded, [function]
         while stack:
             current = stack[-1]
@@ -294,7 +297,7 @@ class Facts:
                 continue
             stack.pop()
             total = sum(1 for _ in current.all_nodes()) + sum(expanded[each.identifier()] for each in inner)
-            expanded[current.identifier()] = min(total, 2 * MAX_CALL_NODES)
+            expanded[current.identifier()] = min(total, 10**9)
         return expanded[function.identifier()]
 
     def arguments(self, node: ir.Node, function: ir.Function) -> dict[str, ir.Attr]:

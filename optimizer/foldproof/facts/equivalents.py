@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 import onnx_ir as ir
 
 from foldproof.facts.dim import Dim, DimLike
-from foldproof.large_tensors import let_go
+from foldproof.large_tensors import digest_of, let_go
 
 if TYPE_CHECKING:
     from foldproof.facts.engine import Facts
@@ -260,8 +259,7 @@ class _Content:
 
     def _read(self) -> bytes:
         if self._digest is None:
-            with let_go(self.tensor):
-                self._digest = hashlib.blake2b(self.tensor.tobytes()).digest()
+            self._digest = digest_of(self.tensor)
         return self._digest
 
 

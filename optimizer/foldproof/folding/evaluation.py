@@ -9,14 +9,17 @@ import time
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import onnx_ir as ir
 
 from foldproof.engines import Engine, EngineError, OnnxRuntime, Reference, TimedOut, Worker, has_onnxruntime
 from foldproof.facts import Facts
 from foldproof.folding import batch
-from foldproof.folding.limits import PATIENCE, SECONDS, is_endless
-from foldproof.folding.sources import is_source
+from foldproof.folding.limits import ENDLESS_SECONDS, MEMORY, MEMORY_FACTOR, PATIENCE, SECONDS, is_endless
+from foldproof.folding.moving import is_move, moved
+from foldproof.folding.sources import is_source, size_of, tensor_of
 from foldproof.graphs import reads_of
+from foldproof.large_tensors import let_go
 
 _SIGNS_OF_LACKING = (
     "NOT_IMPLEMENTED",
@@ -69,8 +72,32 @@ class Evaluator:
             Of the wanted values those that could be computed: arrays, or lists of arrays.
         """
         computed: dict[ir.Value, Any] = {}
-        self._evaluate(nodes, dict.fromkeys(wanted), computed, SECONDS)
+        others = [node for node in nodes if not self._move(node, computed)]
+        self._evaluate(others, dict.fromkeys(wanted), computed, SECONDS)
         return {value: computed[value] for value in wanted if value in computed}
+
+    def _move(self, node: ir.Node, computed: dict[ir.Value, Any]) -> bool:
+        """Computes a node that only moves elements, if all that it reads is at hand; whether it did."""
+        if not is_move(node):
+            return False
+        inputs: list[Any] = []
+        for value in node.inputs:
+            if value is None:
+                inputs.append(None)
+            elif value in computed:
+                inputs.append(computed[value])
+            elif is_source(value, self._facts):
+                tensor = tensor_of(value, self._facts)
+                with let_go(tensor):
+                    array = tensor.numpy()
+                    inputs.append(np.array(array) if isinstance(tensor, ir.ExternalTensor) else array)
+            else:
+                return False
+        found = moved(node, inputs, self._facts)
+        if found is None:
+            return False
+        computed.update(zip(node.outputs, found, strict=True))
+        return True
 
     def _evaluate(
         self, nodes: Sequence[ir.Node], wanted: dict[ir.Value, None], computed: dict[ir.Value, Any], seconds: float
@@ -142,7 +169,7 @@ class Evaluator:
             kinds = [Reference]
         if is_endless(node, self._facts):
             kinds = [OnnxRuntime]  # the reference can't be stopped
-            seconds = min(seconds, self._patience)
+            seconds = min(seconds, self._patience, ENDLESS_SECONDS)
             if seconds <= 0.0:
                 self.failures[node] = "others like it took too long"
                 return
@@ -188,11 +215,9 @@ class Evaluator:
         self.sessions += 1
         start = time.monotonic()
         try:
-            engine: Engine = (
-                OnnxRuntime(written.proto, worker=self._worker, seconds=seconds)
-                if kind is OnnxRuntime
-                else Reference(written.proto, worker=self._worker, seconds=seconds)
-            )
+            values = {value for node in nodes for value in (*reads_of(node), *node.outputs)}
+            memory = MEMORY + MEMORY_FACTOR * sum(size_of(value, self._facts) or 0 for value in values)
+            engine: Engine = kind(written.proto, worker=self._worker, memory=memory, seconds=seconds)
             return engine.run(written.feeds, seconds)
         except TimedOut as error:
             self._patience -= time.monotonic() - start

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import onnx_ir as ir
 
 from foldproof.facts import Facts
 from foldproof.folding.sources import size_of
-from foldproof.graphs import bodies_of
+from foldproof.graphs import bodies_of, node_label, operator_name
 from foldproof.rewriting.rule import Reason
 
 MAX_BYTES = 256 << 20
@@ -23,7 +24,24 @@ BATCH_BYTES = 128 << 20
 SECONDS = 20.0
 """A session is stopped after this time."""
 
-PATIENCE = 40.0
+ENDLESS_SECONDS = 4.0
+"""The same for what may never end."""
+
+MEMORY = 512 << 20
+"""A session may take so many bytes, and `MEMORY_FACTOR` times what its values are proven to take."""
+
+MEMORY_FACTOR = 4
+
+MAX_RUN_BYTES = 1 << 36
+"""A model in which a tensor has more bytes is not run at all."""
+
+MAX_RUN_NODES = 10**6
+"""A model in which a call of a function comes to more nodes, with all calls in it, is not run at all."""
+
+MAX_RUN_TRIPS = 10**8
+"""A model in which a Loop has more iterations is taken for one that never ends."""
+
+PATIENCE = 12.0
 """So many seconds of a run may be lost with sessions that were stopped, before what may never end is not begun."""
 
 
@@ -61,3 +79,39 @@ def _inside(node: ir.Node, facts: Facts) -> Iterator[ir.Node]:
         for body in bodies:
             yield from body
             waiting.extend(body)
+
+
+def infeasible(model: ir.Model, facts: Facts) -> str | None:
+    """Why no run of a model can come to its end, as a sentence without its full stop; None where nothing proves that.
+
+    Only the main graph's own nodes are looked at: a body may never run.
+    """
+    for node in model.graph:
+        function = facts.function(node)
+        if function is not None and facts.nodes_of_call(function) > MAX_RUN_NODES:
+            return f"node {node_label(node)!r} ({operator_name(node)}) comes to {facts.nodes_of_call(function)} nodes"
+        trips = _trips(node, facts) if node.op_type == "Loop" and not node.domain else 0
+        if trips > MAX_RUN_TRIPS:
+            often = "for ever" if trips == math.inf else f"{trips} times"
+            return f"node {node_label(node)!r} ({operator_name(node)}) runs {often}"
+        for output in node.outputs:
+            size = size_of(output, facts) or 0
+            if size > MAX_RUN_BYTES:
+                return f"node {node_label(node)!r} ({operator_name(node)}) makes a tensor of {size} bytes"
+    return None
+
+
+def _trips(node: ir.Node, facts: Facts) -> float:
+    """How often a Loop is proven to run: `math.inf` for ever, 0 where nothing is proven."""
+    body = node.attributes.get("body")
+    inputs = (*node.inputs, None, None)
+    starts = inputs[1] is None or facts.of(inputs[1]).ints == (1,)
+    if body is None or body.type is not ir.AttributeType.GRAPH or not starts:
+        return 0
+    outputs = body.as_graph().outputs
+    if not outputs or facts.of(outputs[0]).ints != (1,):
+        return 0
+    if inputs[0] is None:
+        return math.inf
+    limit = facts.of(inputs[0]).ints
+    return limit[0] if limit is not None and len(limit) == 1 else 0

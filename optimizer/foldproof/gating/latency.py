@@ -8,13 +8,13 @@ import math
 import statistics
 from pathlib import Path
 
+from foldproof.dims import binding_text
 from foldproof.engines import EngineError, Worker
-from foldproof.engines.worker import Settings as Loading
 from foldproof.gating.demands import Limit
 from foldproof.gating.outcome import Outcome
+from foldproof.measuring import AS_IN_USE
 from foldproof.options import Options
 from foldproof.verification import Settings, Verifier
-from foldproof.verification.results import binding_text
 from foldproof.verification.trials import Trial
 
 SECONDS = 3.0
@@ -44,19 +44,19 @@ def _measured(path: Path, limit: Limit, options: Options, worker: Worker) -> Out
         trial = _largest(path, options, worker)
         if trial is None:
             return _error("no inputs were found at which it runs", limit)
-        loading = Loading(optimizing=True, data_folder=None, provider=None)
-        ((_, runs),) = worker.measure([str(path.resolve())], loading, trial.feed.values, SECONDS)
+        ((_, runs),) = worker.measure([str(path.resolve())], AS_IN_USE, trial.feed.values, SECONDS)
     except EngineError as error:
         return _error(error.brief, limit)
     took = 1000 * statistics.median(runs)
+    at = f"{trial.feed.source} inputs at {binding_text(trial.feed.binding)}"
+    is_within = took <= limit.most
     message = (
-        f"a run takes {took:.3g} ms (median of {len(runs)}, {trial.feed.source} inputs at "
-        f"{binding_text(trial.feed.binding)}), {{}} its budget of {limit.most} ms"
+        f"a run takes {took:.3g} ms (median of {len(runs)}, {at}), "
+        f"{'within' if is_within else 'more than'} its budget of {limit.most} ms"
     )
-    if took <= limit.most:
-        return Outcome("latency", "passed", message.format("within"), limit.place)
-    hint = "Where the machine was busy, run it again"
-    return Outcome("latency", "failed", message.format("more than"), limit.place, hint=hint)
+    if is_within:
+        return Outcome("latency", "passed", message, limit.place)
+    return Outcome("latency", "failed", message, limit.place, hint="Where the machine was busy, run it again")
 
 
 def _error(reason: str, limit: Limit) -> Outcome:

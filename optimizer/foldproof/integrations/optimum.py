@@ -18,6 +18,7 @@ from foldproof.destinations import check_empty
 from foldproof.errors import FoldproofError, UsageError
 from foldproof.options import Options
 from foldproof.pipeline import Optimizer
+from foldproof.protos import external_locations
 from foldproof.reporting.report import Report
 
 _OF_FILES = ("certificate", "report", "save_repro", "link_weights", "in_place")
@@ -40,7 +41,8 @@ def optimize_folder(
     Args:
         folder: The folder. It is not changed, save with `in_place`.
         destination: The folder to write, which must be empty or not there.
-        in_place: Put the new folder into the place of the old one.
+        in_place: Put the new folder into the place of the old one, by two renames. Of a process that is killed between
+            them, both folders are left beside that place, in one whose name begins with a dot.
         options: How to optimize each model.
 
     Returns:
@@ -146,11 +148,13 @@ def _put(made: Path, target: Path, old: Path) -> None:
 def _data_in(folder: Path, model: Path) -> frozenset[Path]:
     """The files of a folder with a model's external data, by their paths in the folder."""
     try:
-        files = [Path(os.path.abspath(path)) for path in model_file.read(model).data_files]  # noqa: PTH100  links stay
+        proto = model_file.read(model).proto
     except FoldproofError as error:
         error.reason = f"{model.relative_to(folder)}: {error.reason}"
         raise
-    return frozenset(path.relative_to(folder) for path in files if path.is_relative_to(folder))
+    locations = () if proto is None else external_locations(proto)
+    # By their names in the folder: in a hub's cache each of them is a link to somewhere else.
+    return frozenset(Path(os.path.normpath(model.relative_to(folder).parent / each)) for each in locations)
 
 
 def _copy(path: Path, target: Path) -> None:

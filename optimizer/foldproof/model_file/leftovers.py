@@ -40,12 +40,15 @@ def sweep(destination: Path, keep: Collection[Path] = ()) -> None:
     beside = list(destination.parent.iterdir())
     pattern = re.compile(re.escape(f".{destination.name[:_KEPT]}.") + r"[0-9a-f]{8}\.(onnx|text)")
     staged = {path for path in beside if pattern.fullmatch(path.name)}
+    data = [path for path in beside if is_data_name(path.name, destination)]
+    if not staged and not data:  # so that no large model is read for nothing
+        return
     living = {path for path in staged if path.suffix == ".onnx" and _is_held(path)}
     dead = {path for path in staged if path.with_suffix(".onnx") not in living}
     needed = {os.path.realpath(path) for path in data_of(destination).union(keep, *map(data_of, living))}
     named = set().union(*map(data_of, dead))
-    for path in beside:
-        if os.path.realpath(path) not in needed and is_data_name(path.name, destination):
+    for path in data:
+        if os.path.realpath(path) not in needed:
             has_token = is_data_name(path.name, destination, with_token=True)
             if has_token or path in named or earlier_output.is_ours(path):
                 path.unlink(missing_ok=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import IO, BinaryIO
@@ -45,7 +45,7 @@ class Staged:
         data: Its data files.
         layout: What the person wants of the data files.
         source: What the model was made from.
-        lock: The open file whose lock says that this run goes on.
+        lock: The open file whose lock says that this run goes on; None where there are no such locks.
 
     Attributes:
         path: See above.
@@ -63,7 +63,7 @@ class Staged:
         data: list[Path],
         layout: DataLayout,
         source: Source,
-        lock: IO[bytes],
+        lock: IO[bytes] | None,
     ) -> None:
         self.path = path
         self.destination = destination
@@ -73,7 +73,7 @@ class Staged:
         self._outcome = text or path
         self._data = data
         self._layout = layout
-        self._inputs = {os.path.realpath(file) for file in source.data_files}
+        self._inputs = source.data_files
         self._lock = lock
 
     @property
@@ -84,8 +84,7 @@ class Staged:
     @property
     def replaced(self) -> list[Path]:
         """The files that `commit` writes over or takes away: those of the model that is there."""
-        old = sorted(path for path in data_of(self.destination) if self._goes(path) and path.is_file())
-        return [*old, self.destination]
+        return [*sorted(filter(self._goes, self._old_data())), self.destination]
 
     def commit(self) -> int:
         """Moves the model to its place, and takes away the data files of the one that was there.
@@ -98,7 +97,7 @@ class Staged:
         """
         folder = self.destination.parent
         with _as_usage_error(self.destination), self, folder_locked(folder):
-            old = data_of(self.destination)
+            old = self._old_data()
             for path in self._data:
                 earlier_output.remember(path)
             sync_folder(folder)  # the data has to be there before the model that names it
@@ -107,30 +106,36 @@ class Staged:
                 sync_folder(folder)
             finally:
                 if not self._outcome.exists():
-                    self._take_away(old - data_of(self.destination))
+                    self._take_away(old)
         return self.size
+
+    def _old_data(self) -> set[Path]:
+        """The data files of the model at the destination that the new one does not refer to."""
+        if self._layout.in_place:
+            return set() if self._layout.link else {path for path in self._inputs if path.is_file()}
+        beside = {path for path in self.destination.parent.iterdir() if is_data_name(path.name, self.destination)}
+        beside -= set(self._data)
+        if not beside:  # so that no large model is read for nothing
+            return set()
+        kept = {os.path.realpath(path) for path in self._inputs}
+        return {path for path in beside & data_of(self.destination) if os.path.realpath(path) not in kept}
 
     def _take_away(self, data: set[Path]) -> None:
         """Removes those data files of a model that is gone which can be of no use to another."""
-        for path in data:
-            if self._goes(path):
-                _remove([path])
-        self.left = tuple(sorted(path for path in data if self._layout.in_place and path.exists()))
+        _remove(filter(self._goes, data))
+        self.left = tuple(sorted(path for path in data if path.exists()))
 
     def _goes(self, data: Path) -> bool:
-        """Whether a data file of the model at the destination goes with it. In place, that is the input's."""
-        if data.parent != self.destination.parent:
-            return False
-        if self._layout.in_place:
-            return is_name_of_model(data.name, self.destination)
-        return is_data_name(data.name, self.destination) and os.path.realpath(data) not in self._inputs
+        """Whether a data file goes with the model at the destination, as it bears its name."""
+        return data.parent == self.destination.parent and is_name_of_model(data.name, self.destination)
 
     def discard(self) -> None:
         """Removes what was staged. Does nothing after a commit."""
         if self._outcome.exists():  # it moves away in one step: then the data is in use
             _remove([*self._data, self._outcome])
         _remove([self.path])
-        self._lock.close()
+        if self._lock is not None:
+            self._lock.close()
 
     def __enter__(self) -> Staged:
         return self
@@ -183,7 +188,7 @@ def _staged(model: ir.Model, source: Source, destination: Path, layout: DataLayo
             written.append(path)
             file = path.open("xb")
             on_failure.callback(file.close)
-            lock_file(file)
+            is_held = lock_file(file)
             # A plain name where it is free; the model that is to be replaced may well have that.
             numbers = range(len(source.data_files) + 1)
             is_free = not any((folder / data_name(destination, number)).exists() for number in numbers)
@@ -206,7 +211,10 @@ def _staged(model: ir.Model, source: Source, destination: Path, layout: DataLayo
             with text.open("xb") as text_file:
                 content = formats.to_text(onnx.ModelProto.FromString(contents), form)
                 _write_synced(text_file, lambda to: to.write(content), _mode_of(destination))
-        staged = Staged(path, text, destination, [folder / each.name for each in data], layout, source, file)
+        if not is_held:
+            file.close()  # there are systems that rename no open file
+        places = [folder / each.name for each in data]
+        staged = Staged(path, text, destination, places, layout, source, file if is_held else None)
         on_failure.pop_all()
     return staged
 
@@ -302,7 +310,7 @@ def _write_synced(file: BinaryIO, write_to: Callable[[BinaryIO], object], mode: 
     os.fsync(file.fileno())
 
 
-def _remove(paths: list[Path]) -> None:
+def _remove(paths: Iterable[Path]) -> None:
     for path in paths:
         with contextlib.suppress(OSError):
             path.unlink(missing_ok=True)

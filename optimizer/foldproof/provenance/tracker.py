@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import onnx_ir as ir
 
@@ -12,6 +13,13 @@ from foldproof.provenance.record import Gone, Origin, Record
 from foldproof.rewriting import Entry, Listener
 from foldproof.rewriting.description import place_of
 from foldproof.rewriting.provenance import orphans
+
+
+class _Present(NamedTuple):
+    """What is in the model in the end."""
+
+    graphs: set[ir.Graph]
+    nodes: set[ir.Node]
 
 
 class Tracker(Listener):
@@ -111,9 +119,10 @@ class Tracker(Listener):
 
     def record(self) -> Record:
         """The provenance of the model as it is now."""
-        present = {node for graph in all_graphs(self._model) for node in graph}
-        gone = [self._gone(node, each, present) for node, each in self._originals.items() if node not in present]
-        nodes = {node: origin for node, origin in self._made.items() if node in present}
+        graphs = set(all_graphs(self._model))
+        present = _Present(graphs, {node for graph in graphs for node in graph})
+        gone = [self._gone(node, each, present) for node, each in self._originals.items() if node not in present.nodes]
+        nodes = {node: origin for node, origin in self._made.items() if node in present.nodes}
         constants = {
             str(value.name): origin for value, origin in self._constants.items() if self._is_there(value, present)
         }
@@ -131,7 +140,7 @@ class Tracker(Listener):
         if value in self._constants:
             yield self._constants[value]
 
-    def _gone(self, node: ir.Node, original: Gone, present: set[ir.Node]) -> Gone:
+    def _gone(self, node: ir.Node, original: Gone, present: _Present) -> Gone:
         now = tuple(self._now(output, present) for output in self._outputs[node])
         into = () if any(now) else self._names(self._outputs[node], present)
         return dataclasses.replace(original, rules=self._rules_along(node), now=now if any(now) else (), into=into)
@@ -147,7 +156,7 @@ class Tracker(Listener):
                 output = value
         return tuple(rules)
 
-    def _now(self, value: ir.Value, present: set[ir.Node]) -> str:
+    def _now(self, value: ir.Value, present: _Present) -> str:
         """The name of what is read in the place of a value, empty where nothing is there any more."""
         value = self._last(value)
         return str(value.name) if self._is_there(value, present) else ""
@@ -158,7 +167,7 @@ class Tracker(Listener):
             value = self._successors[value]
         return value
 
-    def _names(self, values: Iterable[ir.Value], present: set[ir.Node]) -> tuple[str, ...]:
+    def _names(self, values: Iterable[ir.Value], present: _Present) -> tuple[str, ...]:
         """What values became; where that is gone too, what read it became, and so on."""
         found: dict[str, None] = {}
         queue = list(values)
@@ -173,11 +182,13 @@ class Tracker(Listener):
             queue.extend(more)
         return tuple(found)
 
-    def _is_there(self, value: ir.Value, present: set[ir.Node]) -> bool:
+    def _is_there(self, value: ir.Value, present: _Present) -> bool:
         maker = value.producer()
-        return maker in present if maker is not None else value.is_initializer() or value.is_graph_input()
+        if maker is not None:
+            return maker in present.nodes
+        return value.graph in present.graphs and (value.is_initializer() or value.is_graph_input())
 
-    def _still_gone(self, present: set[ir.Node]) -> Iterator[Gone]:
+    def _still_gone(self, present: _Present) -> Iterator[Gone]:
         """What earlier runs took away, with what is in its place now."""
         for gone in self._earlier:
             now = tuple(self._later(name, present) for name in gone.now)
@@ -190,5 +201,5 @@ class Tracker(Listener):
                     found.update(dict.fromkeys(self._names([self._values[name]], present)))
             yield dataclasses.replace(gone, now=now if any(now) else (), into=tuple(found))
 
-    def _later(self, name: str, present: set[ir.Node]) -> str:
+    def _later(self, name: str, present: _Present) -> str:
         return self._now(self._values[name], present) if name in self._values else ""

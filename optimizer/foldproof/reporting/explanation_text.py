@@ -73,7 +73,8 @@ def show_rule(found: RuleExplanation, *, everything: bool = False, console: Cons
         console.print(f"does not apply {_times(len(places))}: {safe(reason)}", soft_wrap=True)
         console.print(f"  at {_names(places, everything)}", soft_wrap=True)
     if found.silent:
-        console.print(f"finds nothing of its concern at {found.silent} more nodes of its operators")
+        nodes = "node" if found.silent == 1 else "nodes"
+        console.print(f"does not match what is around {found.silent} more {nodes} of its operators")
 
 
 def _show_whole(told: Explanation, found: Explanations, everything: bool, console: Console) -> None:
@@ -101,7 +102,8 @@ def _parts(told: Explanation, found: Explanations, everything: bool) -> Iterator
     suggestion = told.suggestion
     if suggestion is not None:
         yield "to fold it", f"[bold]{safe(_command(found, suggestion.arguments))}[/]"
-        sizes = "; other sizes do as well" if suggestion.set_dim else ""
+        runs = ", at which the model runs" if suggestion.model_runs else ""
+        sizes = f"; the sizes are examples{runs}" if suggestion.set_dim else ""
         yield "", safe(f"tried in memory: then it is {suggestion.value}{sizes}")
     elif told.why_not is not None:
         what = (
@@ -150,8 +152,8 @@ def _reason_lines(told: Explanation) -> Iterator[str]:
     for rule, reason in told.reasons.items():
         yield f"{safe(rule):{width}}  no: {safe(reason)}"
     if told.silent:
-        more = "more " if told.reasons else ""
-        yield f"{told.silent} {more}rule{'s' if told.silent > 1 else ''} for its operator: no match with what is around it"
+        rules = f"{'more ' if told.reasons else ''}{'rules' if told.silent > 1 else 'rule'}"
+        yield f"{told.silent} {rules} for its operator: no match with what is around it"
 
 
 def _show_table(found: Explanations, console: Console) -> None:

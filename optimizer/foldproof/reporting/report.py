@@ -11,6 +11,7 @@ from foldproof.rewriting.ledger import Entry
 
 if TYPE_CHECKING:
     from foldproof.measuring import Measured
+    from foldproof.profiling import Profile
     from foldproof.reporting.costs import Costs
     from foldproof.reporting.story import Story
     from foldproof.reporting.unfolded import Unfolded
@@ -99,6 +100,7 @@ class Report:
         costs_after: The same of the optimized model.
         unfolded: What did not change, and why not.
         measured: How long both models take to load and to run, where that was asked for.
+        profile: Where the time went, rule by rule, where that was asked for.
         story: Both graphs, and how one became the other, where a page was asked for. It is not part of the JSON form.
     """
 
@@ -120,6 +122,7 @@ class Report:
     costs_after: Costs | None = None
     unfolded: tuple[Unfolded, ...] = ()
     measured: Measured | None = None
+    profile: Profile | None = None
     story: Story | None = None
 
     def _repr_html_(self) -> str:
@@ -156,6 +159,7 @@ class Report:
             },
             "unfolded": [each.to_dict() for each in self.unfolded],
             "measured": None if self.measured is None else self.measured.to_dict(),
+            "profile": None if self.profile is None else self.profile.to_dict(),
         }
 
 

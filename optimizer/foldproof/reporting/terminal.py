@@ -11,13 +11,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from foldproof.dims import binding_text
 from foldproof.reporting.report import Fate, Report, TakenBack
 from foldproof.reporting.rule_page import LOWERS, RulePage
 from foldproof.rewriting.ledger import Entry
 from foldproof.rewriting.rule import ANY, LAST_OPSET, Rule
-from foldproof.verification.results import binding_text
 
 if TYPE_CHECKING:
+    from foldproof.profiling import Profile
     from foldproof.verification import Verification
 
 SCREEN = 22
@@ -28,6 +29,9 @@ MIN_ROWS = 3
 
 MAX_SIZES = 3
 """`Size` nodes that are shown one by one; `verbose` shows all, and other kinds too."""
+
+MAX_RULES = 10
+"""Rules of a profile that are shown one by one; `verbose` shows all."""
 
 MAX_NOTES = 2
 """Notes and warnings of one kind, and bindings in a line; `verbose` shows all."""
@@ -51,6 +55,8 @@ def show(report: Report, *, verbose: bool = False, console: Console | None = Non
             console.print(escape(text + (f"  =>  {'; '.join(entry.added)}" if entry.added else "")))
         for line in _lines(report, verbose):
             console.print(line)
+        if report.profile is not None:
+            console.print(_profile(report.profile, len(report.profile.rules)))
         return
     lines = list(_lines(report, verbose))
     sizes = sum(fate.operator == "Size" for fate in report.fates)
@@ -66,6 +72,9 @@ def show(report: Report, *, verbose: bool = False, console: Console | None = Non
         console.print()
     for line in lines:
         console.print(line)
+    if report.profile is not None:
+        console.print()
+        console.print(_profile(report.profile, MAX_RULES))
 
 
 def show_verification(verification: Verification, *, verbose: bool = False, console: Console | None = None) -> None:
@@ -158,6 +167,27 @@ def _nodes(report: Report, rows: int | None = None) -> Table:
             f"{len(rest)} more", *_change(sum(before.get(op, 0) for op in rest), sum(after.get(op, 0) for op in rest))
         )
     table.add_row("all nodes", *_change(sum(before.values()), sum(after.values())), style="bold")
+    return table
+
+
+def _profile(profile: Profile, rows: int) -> Table:
+    """Where the time went: the stages in their order, and in them the slowest rules."""
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
+    table.add_column("stage")
+    for name in ("seconds", "asked", "rewrites"):
+        table.add_column(name, justify="right")
+    for stage, seconds in profile.seconds.items():
+        asked = {"facts": profile.inferred, "rules": sum(rule.asked for rule in profile.rules)}.get(stage, "")
+        applied = sum(rule.applied for rule in profile.rules) if stage == "rules" else ""
+        table.add_row(safe(stage), f"{seconds:.3f}", str(asked), str(applied))
+        if stage == "rules":
+            for rule in profile.rules[:rows]:
+                table.add_row(f"  {safe(rule.rule)}", f"{rule.seconds:.3f}", str(rule.asked), str(rule.applied))
+            rest = profile.rules[rows:]
+            if rest:
+                counts = sum(rule.asked for rule in rest), sum(rule.applied for rule in rest)
+                table.add_row(f"  {len(rest)} more", f"{sum(rule.seconds for rule in rest):.3f}", *map(str, counts))
+    table.add_row("all", f"{sum(profile.seconds.values()):.3f}", style="bold")
     return table
 
 

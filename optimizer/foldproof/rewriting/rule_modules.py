@@ -73,7 +73,8 @@ def _from_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise UsageError(f"there is no file {path}", hint="Name a .py file, or a module that can be imported here")
     path = path.resolve()
-    name = f"{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
+    # Its last part is what rules are listed by.
+    name = f"rules_from_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}.{path.stem}"
     if name in sys.modules:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)

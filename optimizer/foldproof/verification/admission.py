@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from foldproof.dims import binding_text
 from foldproof.engines import Died, Engine, EngineError, TimedOut
 
 from .bindings import Search
@@ -17,7 +18,7 @@ from .feed_files import binding_of
 from .feeds import Plan, TooLarge, make_feeds
 from .goals import Bindings, Goal, goals
 from .hints import Hints
-from .results import NotAdmitted, binding_text
+from .results import NotAdmitted
 from .signature import Input, keys_of
 from .specials import Special
 

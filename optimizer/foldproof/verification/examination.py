@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import onnx
 
+from foldproof.dims import binding_text
 from foldproof.engines import Engine, EngineError, OnnxRuntime, Runnable, TimedOut, Worker, load_engine
 from foldproof.protos import load_proto
 
@@ -26,7 +27,7 @@ from .probes import Probe, find_probes
 from .proven import Proven
 from .randomness import Reached, random_outputs
 from .repetition import Repetition
-from .results import Difference, Evaluation, Run, Verification, binding_text
+from .results import Difference, Evaluation, Run, Verification
 from .specials import Special
 from .trials import Trial, Trials
 

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from typing import Any, Literal
 
 Status = Literal["same", "different", "unverified"]
 DifferenceKind = Literal["value", "shape", "dtype", "raised", "missing"]
-
-
-def binding_text(binding: Mapping[str, int]) -> str:
-    """A binding as a person writes it: `batch=1 seq=7`."""
-    return " ".join(f"{name}={size}" for name, size in binding.items()) or "the static shapes"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -93,9 +93,13 @@ def quotient(a: DimLike, b: DimLike) -> DimLike | None:
     return floor_div(a, b) if at_least(b, 1) else None
 
 
+_MAX_RANK = 64
+"""An array of numpy has no more dims."""
+
+
 def static_shape(shape: Sequence[DimLike] | None) -> tuple[int, ...] | None:
-    """The dims of a tensor if each is a known integer."""
-    if shape is None:
+    """The dims of a tensor if each is a known integer, and numpy can have as many of them."""
+    if shape is None or len(shape) > _MAX_RANK:
         return None
     dims = tuple(dim for dim in shape if isinstance(dim, int))
     return dims if len(dims) == len(shape) else None

@@ -77,7 +77,10 @@ def scaled(dim: DimLike, scale: Element) -> DimLike | None:
     if not isinstance(scale, (int, Fraction)) or scale < 0:
         return None
     if isinstance(dim, int):
-        product = np.float32(dim) * np.float32(float(scale))
+        with np.errstate(over="ignore"):
+            product = np.float32(dim) * np.float32(float(scale))
+        if not np.isfinite(product):
+            return None
         # The specification doesn't say in which precision: claimed only where it makes no difference.
         return int(product) if int(product) == dim * scale // 1 else None
     ratio = Fraction(scale)

@@ -9,9 +9,9 @@ import statistics
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
+from foldproof.dims import binding_text
 from foldproof.reporting.report import Report
 from foldproof.reporting.terminal import bytes_text
-from foldproof.verification.results import binding_text
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,6 +34,9 @@ class Number:
     kind: Literal["better", "worse", "same"] = "same"
     note: str = ""
 
+
+MAX_EXPRESSION = 48
+"""A longer expression is not shown."""
 
 MINUS = "\u2212"
 _RAISED = str.maketrans("0123456789", "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079")
@@ -105,6 +108,8 @@ def _change(before: float, after: float) -> tuple[str, Literal["better", "worse"
     if before == 0:
         return f"+{after:g}", kind
     percent = 100 * (after - before) / before
+    if abs(percent) < 0.01:
+        return f"{MINUS if percent < 0 else '+'} less than 0.01 %", "same"
     digits = f"{abs(percent):.0f}" if abs(percent) >= 9.5 else f"{abs(percent):.1g}"
     return f"{MINUS if percent < 0 else '+'}{digits} %", kind
 
@@ -122,7 +127,9 @@ def _symbolic(macs: int | str) -> str:
 
 
 def _written(expression: str) -> str:
-    """An expression as a person writes it: `3*n**2` as `3·n²`."""
+    """An expression as a person writes it: `3*n**2` as `3·n²`. One that is too long says no more than that it varies."""
+    if len(expression) > MAX_EXPRESSION:
+        return "varies with the dims"
     powers = re.sub(r"\*\*([0-9]+)", lambda power: power[1].translate(_RAISED), expression)
     return re.sub(r"\d{5,}", lambda number: f"{int(number[0]):,}", powers).replace("*", "·")
 

@@ -27,7 +27,7 @@
       columns: [
         { title: "No.", text: (entry) => String(entry.number), numeric: true },
         { title: "Rule", text: (entry) => `${entry.rule} ${data.rules[entry.rule] ?? ""}`, node: ruleCell },
-        { title: "Place", text: (entry) => entry.place, node: (entry) => el("code", { title: entry.place }, shortened(entry.place, 44)) },
+        { title: "Place", text: (entry) => entry.place, node: (entry) => el("code", { title: entry.place }, shortened(entry.place, 32)) },
         { title: "Change", text: change },
         { title: "Taken away", text: (entry) => entry.removed.join("\n"), node: (entry) => list(entry.removed) },
         { title: "Put in", text: (entry) => entry.added.join("\n"), node: (entry) => (entry.added.length ? list(entry.added) : el("span", { class: "quiet" }, "nothing")) },
@@ -157,7 +157,7 @@
       ],
     }),
     fates: (root) => new DataTable(root, {
-      noun: "node", rows: data.fates,
+      noun: "node", rows: data.fates, pageSize: 25,
       filters: [{ title: "operator", of: (fate) => fate.operator }, { title: "fate", of: (fate) => fate.outcome }],
       columns: [
         { title: "Node", text: (fate) => fate.node, node: (fate) => code(fate.node) },
@@ -168,7 +168,7 @@
       ],
     }),
     unfolded: (root) => new DataTable(root, {
-      noun: "reason", rows: data.unfolded,
+      noun: "reason", rows: data.unfolded, pageSize: 25,
       filters: [{ title: "operator", of: (row) => row.operator }, { title: "rule", of: (row) => row.rule }],
       columns: [
         { title: "Operator", text: (row) => row.operator, mono: true },
@@ -179,7 +179,7 @@
       ],
     }),
     contradictions: (root) => new DataTable(root, {
-      noun: "declaration", rows: data.contradictions,
+      noun: "declaration", rows: data.contradictions, pageSize: 25,
       columns: [
         { title: "Value", text: (row) => row.value, node: (row) => code(row.value) },
         { title: "The model says", text: (row) => row.claimed, mono: true },

@@ -1,0 +1,36 @@
+"""onnx's own checker, in a process of its own: its inference never comes back from some models."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import onnx
+
+SECONDS = 8.0
+"""The checker is ended after this time."""
+
+_PROGRAM = """
+import sys, onnx
+try:
+    onnx.checker.check_model(onnx.ModelProto.FromString(sys.stdin.buffer.read()), full_check=True)
+except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
+    sys.stdout.buffer.write(str(error).strip().encode(errors="replace"))
+    sys.exit(3)
+"""
+
+
+def checker_complaint(proto: onnx.ModelProto) -> str | None:
+    """What onnx's checker, with its inference, finds wrong with a model.
+
+    Returns:
+        Its words; None where it finds nothing, or does not come to an end.
+    """
+    try:
+        content = proto.SerializeToString()
+        done = subprocess.run(
+            [sys.executable, "-c", _PROGRAM], input=content, capture_output=True, timeout=SECONDS, check=False
+        )
+    except (OSError, ValueError, subprocess.TimeoutExpired):  # ValueError: it is larger than protobuf admits
+        return None
+    return done.stdout.decode(errors="replace") if done.returncode == 3 else None
