@@ -13,6 +13,7 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
+import click
 import onnx
 
 import foldproof
@@ -76,13 +77,12 @@ def main() -> int:
         try:
             answers = check(path)
         except FoldproofError as error:
-            print(f"{path.name}: {error}")
+            click.echo(f"{path.name}: {error}")
             continue
         applied, reasons, failed = applied + answers.applied, reasons + answers.reasons, failed + len(answers.faults)
-        print(
-            f"{path.name}: {answers.applied} suggestions work, {answers.reasons} reasons", *answers.faults, sep="\n  "
-        )
-    print(f"{applied} suggestions work, {failed} don't hold, {reasons} nodes that nothing would fold")
+        told = f"{path.name}: {answers.applied} suggestions work, {answers.reasons} reasons"
+        click.echo("\n  ".join([told, *answers.faults]))
+    click.echo(f"{applied} suggestions work, {failed} don't hold, {reasons} nodes that nothing would fold")
     return int(failed > 0)
 
 

@@ -37,7 +37,7 @@ def test_what_can_not_run_is_an_error() -> None:
 
 def test_the_largest_ordinary_inputs_tell_most_and_the_person_s_own_more() -> None:
     small, large = run({"N": 1}), run({"N": 64})
-    special = run({"N": 99}, "generated, infinite numbers among them, special")
+    special = run({"N": 99}, "generated, infinite numbers among them")
     assert telling([small, large, run({"N": 0})]) is large
     assert telling([run({"N": 200}, engine="onnx reference 1.20")]) is None
     assert telling([large, own := run({"N": 2}, "mine.npz")]) is own

@@ -144,16 +144,17 @@ def _against_peers(results: Results) -> Table:
 
 def _against_the_faster(results: Results) -> list[str]:
     peers = [peer for peer in figures.FAST_PEERS if peer in figures.tools(results)]
-    if not peers:
-        return []
-    found = figures.ratios_to_the_faster(results, "whole process", peers)
-    slow = sorted(((ratio, name) for name, ratio in found.items() if ratio > _LIMIT), reverse=True)
-    listed = ", ".join(f"{name} {ratio:.2f}" for ratio, name in slow) or "none"
-    return [
-        f"Against {' or '.join(peers)}, whichever is faster on a model, whole process: geometric mean "
-        f"{_ratio(geometric_mean(found.values()))} over {len(found)} models, at most "
-        f"{_ratio(max(found.values(), default=None))}; above {_LIMIT} on {len(slow)}: {listed}."
-    ]
+    lines = []
+    for measure in ("whole process", "CPU") if peers else ():
+        found = figures.ratios_to_the_faster(results, measure, peers)
+        slow = sorted(((ratio, name) for name, ratio in found.items() if ratio > _LIMIT), reverse=True)
+        listed = ", ".join(f"{name} {ratio:.2f}" for ratio, name in slow) or "none"
+        lines.append(
+            f"Against {' or '.join(peers)}, whichever takes less on a model, {measure}: geometric mean "
+            f"{_ratio(geometric_mean(found.values()))} over {len(found)} models, at most "
+            f"{_ratio(max(found.values(), default=None))}; above {_LIMIT} on {len(slow)}: {listed}."
+        )
+    return lines
 
 
 def _left(results: Results) -> Table:

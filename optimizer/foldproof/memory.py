@@ -17,6 +17,12 @@ def available_memory() -> int | None:
     return min(found) if found else None
 
 
+def usable_memory() -> int | None:
+    """The bytes of that which leave the machine usable; None where nothing is known of the memory."""
+    available = available_memory()
+    return None if available is None else available * 3 // 4
+
+
 def _of_the_machine() -> int | None:
     try:
         for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():

@@ -14,6 +14,9 @@ from foldproof.errors import UsageError
 MAX_BINDINGS = 64
 """How many combinations of sizes a person may ask verification for."""
 
+FILE_OPTIONS = ("certificate", "report", "save_repro", "link_weights", "in_place")
+"""The options that say which files are written, or where: not for who decides on that in the person's place."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Options:

@@ -25,14 +25,11 @@ from foldproof.errors import (
     VerificationError,
 )
 from foldproof.fingerprint import fingerprint
-from foldproof.options import Options
+from foldproof.options import FILE_OPTIONS, Options
 from foldproof.pipeline import Optimizer
 
 if TYPE_CHECKING:
     import onnxruntime
-
-_OF_FILES = ("certificate", "report", "save_repro", "link_weights", "in_place")
-"""Options that say which files are written, or where, which the cache does by itself."""
 
 _DAY = 24 * 3600.0
 
@@ -70,7 +67,7 @@ def load_session(
     import onnxruntime
 
     options = options or Options()
-    for name in _OF_FILES:
+    for name in FILE_OPTIONS:
         if getattr(options, name):
             raise UsageError(f"{name} makes no sense for a session's model", hint="Leave it out, or use optimize_file")
     try:

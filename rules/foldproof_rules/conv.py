@@ -68,6 +68,8 @@ def _into_conv(node: ir.Node, source: ir.Value, conv: ir.Node, facts: Facts) -> 
     if isinstance(change, Reason):
         return change
     old_bias, reason = bias_of(conv, 2, facts)
+    if old_bias is not None and old_bias.shape != (channels,):
+        return Reason("its convolution has a bias that does not fit its channels")
     scales = not (change.factor == 1).all()
     reason = reason or (shared(weight, facts) if scales else None)
     if reason is not None:

@@ -144,6 +144,17 @@ def test_what_is_not_shown_comes_by_a_click(browser: Browser, sample: tuple[Path
     assert count == 21 + 2 + 1
 
 
+def test_rewrites_of_initializers_alone_have_no_picture(browser: Browser, tmp_path: Path) -> None:
+    model = parse("g (float[2] x) => (float[2] y) <float[2] w = {1.0, 2.0}, float[2] v = {1.0, 3.0}> { y = Add(x, w) }")
+    path, report = page_of(model, tmp_path)
+    assert [entry.removed for entry in report.ledger] == [("initializer v",)]
+    browser.look()
+    browser.open(path)
+    assert browser.complaints() == []
+    assert len(rows(browser, "ledger")) == 1
+    assert browser.texts("#panel") == []
+
+
 def test_pan_and_zoom(browser: Browser, sample: tuple[Path, foldproof.Report]) -> None:
     browser.look()
     browser.open(sample[0])

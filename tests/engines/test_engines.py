@@ -70,6 +70,16 @@ def test_the_reference_is_stopped_too(parse):
         engine.run({"y0": np.zeros(64, np.float32)}, seconds=-1)
 
 
+def test_the_reference_has_a_process_of_its_own(parse):
+    """It would take all memory, or never come back from one operator: no time limit that it looks at would help."""
+    graph = "g (complex64[1] x) => (complex64[N] y) <int64[1] s = {1099511627776}> { e = Expand (x, s) y = Neg (e) }"
+    engine = Reference(parse(graph))
+    with pytest.raises(EngineError):
+        engine.run({"x": np.ones(1, np.complex64)}, seconds=5)
+    few = Reference(parse("g (complex64[1] x) => (complex64[1] y) { y = Identity (x) }"))
+    assert few.run({"x": np.ones(1, np.complex64)})[0].tolist() == [1]
+
+
 def test_the_reference_stands_in_for_types_that_onnxruntime_lacks(parse):
     engine = load_engine(parse("g (complex64[N] x) => (int64 s) { s = Size(x) }"))
     assert isinstance(engine, Reference)

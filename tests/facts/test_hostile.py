@@ -64,9 +64,10 @@ def test_an_expression_that_is_too_complex_is_an_error_of_its_own():
     with pytest.raises(TooComplexError):
         total * total
     power = Dim.symbol("n") * 2
+    for _ in range(8):
+        power = power * power
     with pytest.raises(TooComplexError):
-        for _ in range(20):
-            power = power * power
+        power * power
 
 
 @pytest.mark.parametrize(

@@ -96,6 +96,12 @@ def test_a_shared_file_that_nothing_needs_any_more_goes(folder: Path, tmp_path: 
     assert operators(onnx.load(tmp_path / "new" / "model.onnx")) == {"Relu": 1}
 
 
+def test_weights_go_into_the_models_on_request(folder: Path, tmp_path: Path) -> None:
+    optimize_folder(folder, tmp_path / "new", options=foldproof.Options(external_data="never"))
+    check(tmp_path / "new")
+    assert [name for name in content(tmp_path / "new") if "data" in name] == []
+
+
 def test_links_of_a_hubs_cache_are_followed(folder: Path, tmp_path: Path) -> None:
     snapshot = tmp_path / "snapshot"
     for path in [each for each in folder.rglob("*") if each.is_file()]:

@@ -64,7 +64,7 @@ class TestExternal:
         assert (written.doc_string, written.data_location) == ("the weights", onnx.TensorProto.DEFAULT)
 
     def test_never_is_refused_over_2_gb(self, model, out, monkeypatch):
-        monkeypatch.setattr("foldproof.model_file.staging.PROTOBUF_LIMIT", 20_000)
+        monkeypatch.setattr("foldproof.model_file.encoding.PROTOBUF_LIMIT", 20_000)
         with pytest.raises(UsageError, match="2 GB"):
             write(model, out, external="never")
         assert files(out.parent) == []

@@ -30,6 +30,7 @@ def write(source: Path, destination: Path) -> None:
     model_file.write(read.model, read, destination)
 
 
+@pytest.mark.filterwarnings("ignore:The onnxtxt format is experimental")
 @pytest.mark.parametrize("form", FORMS)
 def test_there_and_back(form, plain, tmp_path):
     text, back = tmp_path / f"text.{form}", tmp_path / "back.onnx"

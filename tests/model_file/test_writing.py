@@ -16,7 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from foldproof import model_file
 from foldproof.errors import ModelError, UsageError
-from foldproof.model_file import staging
+from foldproof.model_file import encoding
 
 WEIGHTS = np.arange(600, dtype=np.float32)
 OTHERS = np.arange(600, 1200, dtype=np.float32)
@@ -341,7 +341,7 @@ class TestExternalData:
         assert files(out.parent) == ["new.onnx"]
 
     def test_a_model_over_the_limit_of_protobuf_goes_external_by_itself(self, inline, out, monkeypatch):
-        monkeypatch.setattr(staging, "PROTOBUF_LIMIT", 5000)
+        monkeypatch.setattr(encoding, "PROTOBUF_LIMIT", 5000)
         source = model_file.read(inline)
         model_file.write(source.model, source, out)
         assert files(out.parent) == ["new.onnx", "new.onnx.data"]
@@ -350,14 +350,14 @@ class TestExternalData:
 
     def test_also_when_only_the_whole_is_over_the_limit(self, inline, out, monkeypatch):
         """The tensors of the model have 9601 bytes, its file has more."""
-        monkeypatch.setattr(staging, "PROTOBUF_LIMIT", 9700)
+        monkeypatch.setattr(encoding, "PROTOBUF_LIMIT", 9700)
         source = model_file.read(inline)
         model_file.write(source.model, source, out)
         assert files(out.parent) == ["new.onnx", "new.onnx.data"]
         np.testing.assert_array_equal(run(out), EXPECTED)
 
     def test_a_model_that_is_too_big_without_tensors_is_refused(self, inline, out, monkeypatch):
-        monkeypatch.setattr(staging, "PROTOBUF_LIMIT", 100)
+        monkeypatch.setattr(encoding, "PROTOBUF_LIMIT", 100)
         source = model_file.read(inline)
         with pytest.raises(ModelError, match="2 GB"):
             model_file.write(source.model, source, out)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import foldproof
-from foldproof.reporting.story import Drawn, Story, grouped
+from foldproof.reporting.neighbourhoods import grouped
+from foldproof.reporting.story import Drawn, Story
 from tests.helpers import parse
 
 

@@ -50,6 +50,11 @@ class Folder(abc.ABC):
         """Where a file of it lies."""
         return f"{self.text.rstrip('/')}/{name}"
 
+    @property
+    def absolute(self) -> str:
+        """Where it lies, for a process in another working folder."""
+        return self.text
+
     @abc.abstractmethod
     def models(self) -> list[str]:
         """The files in it and below it that end in `.onnx`, sorted; without those whose path has a hidden part."""
@@ -90,10 +95,17 @@ class LocalFolder(Folder):
         self.path = path
         self.text = str(path)
 
+    @property
+    def absolute(self) -> str:
+        """See `Folder`."""
+        return str(self.path.absolute())
+
     def at(self, name: str) -> str:
+        """See `Folder`."""
         return str(self.path / name)
 
     def models(self) -> list[str]:
+        """See `Folder`."""
         found = []
         for folder, inner, files in os.walk(self.path, onerror=_raise):
             inner[:] = [each for each in inner if not each.startswith(".")]
@@ -101,6 +113,7 @@ class LocalFolder(Folder):
         return sorted(each for each in found if not _is_hidden(each))
 
     def matches(self, pattern: str) -> list[str]:
+        """See `Folder`."""
         try:
             paths = [path for path in self.path.glob(pattern) if path.is_file()]
         except (ValueError, NotImplementedError, IndexError) as error:
@@ -109,19 +122,23 @@ class LocalFolder(Folder):
         return sorted(name for name in names if not _is_hidden(name))
 
     def size(self, name: str) -> int | None:
+        """See `Folder`."""
         try:
             return (self.path / name).stat().st_size
         except OSError:
             return None
 
     def has(self, name: str) -> bool:
+        """See `Folder`."""
         return (self.path / name).is_file()
 
     def sha256(self, name: str) -> str | None:
+        """See `Folder`."""
         path = self.path / name
         return sha256_of(path) if path.is_file() else None
 
     def read(self, name: str) -> str | None:
+        """See `Folder`."""
         try:
             return (self.path / name).read_text(encoding="utf-8", errors="replace")
         except (FileNotFoundError, NotADirectoryError):
@@ -130,11 +147,13 @@ class LocalFolder(Folder):
             raise UsageError(f"{self.at(name)} can't be read: {error.strerror or error}") from error
 
     def write(self, name: str, text: str) -> None:
+        """See `Folder`."""
         path = self.path / name
         make_folder(path.parent)
         write_text(text, path, what=f"file {path}", option="-o")
 
     def remove(self, name: str) -> None:
+        """See `Folder`."""
         (self.path / name).unlink(missing_ok=True)
 
 
@@ -157,14 +176,17 @@ class RemoteFolder(Folder):
         self._root = str(root).rstrip("/")
 
     def models(self) -> list[str]:
+        """See `Folder`."""
         with self._telling("listed", ""):
             return self._names(each for each in self._system.find(self._root) if _is_model(each))
 
     def matches(self, pattern: str) -> list[str]:
+        """See `Folder`."""
         with self._telling("listed", pattern):
             return self._names(self._system.glob(self._inner(pattern)))
 
     def size(self, name: str) -> int | None:
+        """See `Folder`."""
         try:
             with self._telling("looked at", name):
                 size = self._system.info(self._inner(name)).get("size")
@@ -173,11 +195,13 @@ class RemoteFolder(Folder):
         return None if size is None else int(size)
 
     def has(self, name: str) -> bool:
+        """See `Folder`."""
         with self._telling("looked at", name):
             self._system.invalidate_cache()
             return bool(self._system.isfile(self._inner(name)))
 
     def sha256(self, name: str) -> str | None:
+        """See `Folder`."""
         found = hashlib.sha256()
         try:
             with self._telling("read", name):
@@ -190,6 +214,7 @@ class RemoteFolder(Folder):
         return found.hexdigest()
 
     def read(self, name: str) -> str | None:
+        """See `Folder`."""
         try:
             with self._telling("read", name):
                 return bytes(self._system.cat_file(self._inner(name))).decode(errors="replace")
@@ -197,11 +222,13 @@ class RemoteFolder(Folder):
             return None
 
     def write(self, name: str, text: str) -> None:
+        """See `Folder`."""
         with self._telling("written", name):
             self._make_folder_of(name)
             self._system.pipe_file(self._inner(name), text.encode())
 
     def remove(self, name: str) -> None:
+        """See `Folder`."""
         with self._telling("removed", name), contextlib.suppress(FileNotFoundError):
             self._system.rm_file(self._inner(name))
 

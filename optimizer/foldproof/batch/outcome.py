@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, TypeAlias, get_args
 
+from foldproof import __version__
 from foldproof.errors import FoldproofError
+
+FORMAT = 1
+"""The version of the report's form: see `docs/batch.schema.json`."""
 
 Status: TypeAlias = Literal[
     "done", "unverified", "refused", "invalid", "different", "failed", "died", "time limit", "memory"
@@ -57,6 +62,11 @@ class Outcome:
         """That of `foldproof optimize` for this model."""
         return _EXIT_STATUS.get(self.status, _FAULT)
 
+    @property
+    def lacked_memory(self) -> bool:
+        """Whether there was not enough memory, as far as one can tell: the system kills for that without a word."""
+        return self.status == "memory" or (self.status == "died" and "SIGKILL" in (self.error or ""))
+
     def to_dict(self) -> dict[str, Any]:
         """The same for JSON."""
         pairs = {
@@ -90,3 +100,15 @@ def status_of(error: FoldproofError) -> Status:
 def worst(outcomes: Iterable[Outcome]) -> int:
     """The exit status of a batch: that of the model that ended worst."""
     return max((each.exit_status for each in outcomes), key=_FROM_BAD_TO_WORSE.index, default=0)
+
+
+def document(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """The report of a batch, for JSON."""
+    counts = Counter(each.status for each in outcomes)
+    return {
+        "format": FORMAT,
+        "foldproof": __version__,
+        "exit_status": worst(outcomes),
+        "counts": {"models": len(outcomes), "kept": sum(each.kept for each in outcomes), "by_status": dict(counts)},
+        "models": [each.to_dict() for each in outcomes],
+    }

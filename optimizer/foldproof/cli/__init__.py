@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from foldproof import __version__
+from foldproof.cli.batch import batch
 from foldproof.cli.bisect import bisect
 from foldproof.cli.check import check
 from foldproof.cli.check_rule import check_rule
@@ -54,6 +55,7 @@ def main() -> None:
       foldproof optimize model.onnx                    writes model.opt.onnx beside it
       foldproof optimize model.onnx -o small.onnx
       foldproof optimize model.onnx --set-dim batch=1  more becomes static
+      foldproof batch models/ -o optimized/            many models, each in a process of its own
       foldproof verify model.onnx other.onnx           compares any two models
       foldproof diff model.onnx model.opt.onnx         what differs, by structure
       foldproof explain model.onnx                     why nodes stay, and what would fold them
@@ -67,5 +69,5 @@ def main() -> None:
     """
 
 
-for command in (optimize, verify, diff, explain, check, bisect, check_rule, rules, config, gate, new_rule_pack):
+for command in (optimize, batch, verify, diff, explain, check, bisect, check_rule, rules, config, gate, new_rule_pack):
     main.add_command(command)

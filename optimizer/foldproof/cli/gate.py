@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import json
 import os
 import sys
@@ -14,14 +13,13 @@ from typing import TYPE_CHECKING
 import click
 
 from foldproof.cli.configured import configuration
-from foldproof.cli.optimize import optimize
-from foldproof.cli.shared import EXISTING, Command, check_json, json_option, only_rules, quiet_option, write_json
+from foldproof.cli.optimize import options_for
+from foldproof.cli.shared import EXISTING, Command, check_json, json_option, quiet_option, write_json
 from foldproof.errors import UsageError
 
 if TYPE_CHECKING:
     from foldproof.configuration import ConfigurationFile
     from foldproof.gating.outcome import Check, Gated
-    from foldproof.options import Options
 
 # What is about one run of `optimize`, and says nothing of whether a model is optimized.
 _OF_A_RUN = frozenset({"certificate", "in_place", "measure", "profile", "provenance", "report", "save_repro"})
@@ -93,7 +91,8 @@ def gate(
             stack.enter_context(stack.enter_context(Worker()).lent())
         checker = Gate(require_certificate, skip)
         for model in models:
-            found.append(checker.look_at(model, _options_for(ctx, model), demands.Demands.of(file, model)))
+            options = options_for(ctx, str(model), leave_out=_OF_A_RUN)
+            found.append(checker.look_at(model, options, demands.Demands.of(file, model)))
             if is_shown:
                 show(found[-1])
     if is_shown:
@@ -116,16 +115,6 @@ def _configured(file: ConfigurationFile) -> list[Path]:
         if not models:
             click.echo(f"foldproof: warning: {section.place}: no file is there that this section is about", err=True)
     return list(dict.fromkeys(found))
-
-
-def _options_for(ctx: click.Context, model: Path) -> Options:
-    """The options that `optimize` would have for a model, but for those that are about one run."""
-    from foldproof.options import Options
-
-    given = optimize.make_context("optimize", ["--", str(model)], parent=ctx.parent).params
-    names = {field.name for field in dataclasses.fields(Options)} - _OF_A_RUN
-    options = {name: value for name, value in given.items() if name in names}
-    return Options(**{**options, "verify": not given["no_verify"], "rules": only_rules(given["rules"])})
 
 
 def _check_results(

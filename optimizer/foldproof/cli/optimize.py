@@ -6,11 +6,12 @@ import contextlib
 import dataclasses
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
+from click.core import ParameterSource
 
 from foldproof.cli.shared import (
     EXISTING,
@@ -28,6 +29,7 @@ from foldproof.cli.shared import (
 from foldproof.errors import UnverifiedError, UsageError, VerificationError
 
 if TYPE_CHECKING:
+    from foldproof.options import Options
     from foldproof.reporting.report import Report
 
 STREAM = Path("-")
@@ -148,6 +150,24 @@ def optimize(
             terminal.show(report, verbose=verbose)
     if report.verdict == "unverified":
         sys.exit(4)
+
+
+def options_for(ctx: click.Context, model: str, *, leave_out: Collection[str] = ()) -> Options:
+    """The options that `optimize` would have for a model, in another command.
+
+    Args:
+        ctx: The context of that command. What stands on its command line goes before all else.
+        model: Where the model lies: what the configuration says of it holds.
+        leave_out: The options that are left at their defaults.
+    """
+    from foldproof.options import Options
+
+    given = optimize.make_context("optimize", ["--", model], parent=ctx.parent).params
+    flags = {name for name in ctx.params if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+    given.update({name: ctx.params[name] for name in flags & given.keys()})
+    names = {field.name for field in dataclasses.fields(Options)}.difference(leave_out)
+    options = {name: value for name, value in given.items() if name in names}
+    return Options(**{**options, "verify": not given["no_verify"], "rules": only_rules(given["rules"])})
 
 
 def beside(model: Path) -> Path:

@@ -300,7 +300,7 @@ def main() -> None:
     os.dup2(2, 1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, who ends the child.
     sys.path[:], limit = receive(incoming)
-    _limit_memory(limit)
+    limit_memory(limit)
     requests: queue.Queue[Any] = queue.Queue()
     threading.Thread(target=_listen, args=[incoming, requests], daemon=True).start()
     sessions: dict[int, Any] = {}
@@ -404,7 +404,7 @@ def _at_most(more: int | None) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_DATA, before)
 
 
-def _limit_memory(limit: int | None) -> None:
+def limit_memory(limit: int | None) -> None:
     """Let the process have so many bytes of its own, and be the first to be ended where the system runs out of them."""
     if limit is None:
         return

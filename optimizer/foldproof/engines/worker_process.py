@@ -24,6 +24,7 @@ from typing import IO, Any
 
 from foldproof.engines import worker
 from foldproof.engines.engine import Died, EngineError, TimedOut
+from foldproof.memory import usable_memory
 
 # A run that does not stop by itself at its time limit is ended so much later (seconds).
 _GRACE = 1.0
@@ -206,7 +207,7 @@ class Worker:
             process.wait()
             if ended.is_set():
                 raise TimedOut("it was ended at the time limit") from error
-            raise Died(self._cause_of_death(process.returncode)) from error
+            raise Died(cause_of_death(process.returncode, self._words)) from error
         except BaseException:  # such as Ctrl-C: the answer would be taken for that to the next request
             self.close()
             raise
@@ -245,17 +246,24 @@ class Worker:
         self.generation += 1
         assert process.stdin is not None
         with contextlib.suppress(OSError):  # the request will find it dead
-            limit = _enough_memory() if self._memory is None else self._memory
+            limit = usable_memory() if self._memory is None else self._memory
             worker.send(process.stdin, (sys.path, limit))
 
-    def _cause_of_death(self, status: int) -> str:
-        words = ""
-        if self._words is not None:
-            size = self._words.seek(0, os.SEEK_END)
-            self._words.seek(max(0, size - _LAST_WORDS))
-            words = self._words.read().decode(errors="replace").strip()
-        cause = f"it ended its process with {_status(status)}"
-        return f"{cause}: {words.splitlines()[-1]}" if words else cause
+
+def cause_of_death(status: int, words: IO[bytes] | None) -> str:
+    """How a process ended, with the last line that it said.
+
+    Args:
+        status: Its exit status; negative for a signal.
+        words: What it said; None where nobody listened.
+    """
+    said = ""
+    if words is not None:
+        size = words.seek(0, os.SEEK_END)
+        words.seek(max(0, size - _LAST_WORDS))
+        said = words.read().decode(errors="replace").strip()
+    cause = f"it ended its process with {_status(status)}"
+    return f"{cause}: {said.splitlines()[-1]}" if said else cause
 
 
 def _status(status: int) -> str:
@@ -298,17 +306,3 @@ def _end(process: subprocess.Popen[bytes], words: IO[bytes], owner: int) -> None
             with contextlib.suppress(OSError):  # what was not yet written can't be any more
                 stream.close()
     process.wait()
-
-
-def _enough_memory() -> int | None:
-    """The bytes that leave the machine usable; None where nothing is known of its memory."""
-    try:
-        for line in pathlib.Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024 * 3 // 4
-    except (OSError, ValueError, IndexError):
-        pass  # another platform
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-    except (AttributeError, ValueError, OSError):
-        return None

@@ -30,6 +30,8 @@ class Search:
         self._bindings = bindings
         self._main = model.graph
         self._functions = {function.graph: function.identifier() for function in model.functions.values()}
+        self._causes: dict[Facts, Causes] = {}
+        self._found: dict[tuple[ir.Graph, Facts], list[tuple[str, Facts]]] = {}
         self._calls: dict[ir.OperatorIdentifier, list[ir.Node]] = {}
         if model.functions:
             for graph in all_graphs(model):
@@ -57,7 +59,7 @@ class Search:
         """Why a node is not constant, None where it is."""
         if self._is_in_function(subject):
             contexts = self.contexts(subject, bound.facts)
-            every: Iterable[Causes] = (Causes(facts) for _, facts in contexts)
+            every: Iterable[Causes] = [self._causes.setdefault(facts, Causes(facts)) for _, facts in contexts]
             if not contexts:
                 return Cause("nothing calls its function", subject.value)
         else:
@@ -70,7 +72,10 @@ class Search:
 
     def contexts(self, subject: Subject, facts: Facts) -> Sequence[tuple[str, Facts]]:
         """The calls in which a node may run, each with what is known there; of what is in no function, there is one."""
-        return self._contexts(facts.root(_graph_of(subject)), facts)
+        root = facts.root(_graph_of(subject))
+        if (root, facts) not in self._found:
+            self._found[root, facts] = self._contexts(root, facts)
+        return self._found[root, facts]
 
     def _contexts(self, root: ir.Graph, facts: Facts) -> list[tuple[str, Facts]]:
         if root is self._main:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import onnx_ir as ir
@@ -19,7 +18,7 @@ from foldproof.facts import transfer as _transfer  # noqa: F401  registers the t
 from foldproof.facts.determinism import is_deterministic
 from foldproof.facts.dim import Dim, DimLike, Symbol, TooComplexError
 from foldproof.facts.equivalents import Equivalents, Order
-from foldproof.facts.fact import UNKNOWN, Basis, Fact, Kind, constant_fact, is_more, meet, tensor_fact
+from foldproof.facts.fact import UNKNOWN, Basis, Fact, Kind, constant_fact, is_more, meet
 from foldproof.facts.fills import filled
 from foldproof.facts.registry import NodeView, body_inputs_of, transfer_of
 from foldproof.facts.schema_form import malformation
@@ -336,8 +335,6 @@ class Facts:
         graph = value.graph
         tensor = value.const_value
         if tensor is not None and value.is_initializer() and not self.is_overridable(value):
-            if isinstance(tensor, ir.ExternalTensor) and not os.path.exists(tensor.path):  # noqa: PTH110  much faster
-                return tensor_fact(tensor.dtype, tensor.shape.numpy())
             return constant_fact(tensor)
         if graph is self._model.graph and value.is_graph_input():
             return self._contract(value)

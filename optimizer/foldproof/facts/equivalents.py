@@ -279,7 +279,10 @@ def _attribute_content(attribute: ir.Attr) -> Hashable:
         tensor = attribute.as_tensor()
         if tensor.dtype is ir.DataType.STRING:
             return None
-        return tensor.dtype, tuple(tensor.shape.numpy()), tensor.tobytes()
+        try:
+            return tensor.dtype, tuple(tensor.shape.numpy()), tensor.tobytes()
+        except OSError:  # its data file is missing
+            return None
     value = attribute.value
     if isinstance(value, (int, str, bytes)):
         return value

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import functools
+import os
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any, TypeAlias, TypeVar
@@ -242,11 +243,12 @@ def exact(x: float) -> Element:
 
 
 def constant_fact(tensor: ir.TensorProtocol) -> Fact:
-    """The fact of a stored tensor."""
+    """The fact of a stored tensor. Of one whose data file is not there only the type and the dims are known."""
+    is_there = not isinstance(tensor, ir.ExternalTensor) or os.path.exists(tensor.path)  # noqa: PTH110  much faster
     return Fact(
         dtype=tensor.dtype,
         shape=tuple(int(dim) for dim in tensor.shape.numpy()),
-        constant=tensor,
+        constant=tensor if is_there else None,
         basis=Basis.INITIALIZER,
     )
 

@@ -88,9 +88,8 @@ class Evaluator:
                 inputs.append(computed[value])
             elif is_source(value, self._facts):
                 tensor = tensor_of(value, self._facts)
-                with let_go(tensor):
-                    array = tensor.numpy()
-                    inputs.append(np.array(array) if isinstance(tensor, ir.ExternalTensor) else array)
+                with let_go(tensor):  # no view of it may be left
+                    inputs.append(np.array(tensor.numpy()) if isinstance(tensor, ir.ExternalTensor) else tensor.numpy())
             else:
                 return False
         found = moved(node, inputs, self._facts)

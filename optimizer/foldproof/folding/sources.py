@@ -47,7 +47,7 @@ def size_of(value: ir.Value, facts: Facts) -> int | None:
     """The bytes of a tensor, None where they are not known before it is computed (or it is no tensor)."""
     fact = facts.of(value)
     count = fact.element_count
-    if fact.kind is not Kind.TENSOR or not fact.is_static or not isinstance(count, int) or fact.dtype is None:
+    if fact.kind is not Kind.TENSOR or not fact.is_static or not isinstance(count, int) or not fact.dtype:
         return None
     if fact.dtype is ir.DataType.STRING:
         return 8 * count

@@ -31,11 +31,8 @@ from olive.passes.pass_config import BasePassConfig, PassConfigParam
 from pydantic import model_validator
 
 from foldproof.errors import UsageError
-from foldproof.options import Options
+from foldproof.options import FILE_OPTIONS, Options
 from foldproof.pipeline import Optimizer
-
-_OF_FILES = ("certificate", "report", "save_repro", "link_weights", "in_place")
-"""Options that say which files are written, or where, which Olive does by itself."""
 
 logger = logging.getLogger(__name__)
 
@@ -116,7 +113,7 @@ def write_package_config(path: str | os.PathLike[str]) -> None:
 
 def _fields() -> list[dataclasses.Field[Any]]:
     """The options that are parameters of the pass."""
-    return [field for field in dataclasses.fields(Options) if field.name not in _OF_FILES]
+    return [field for field in dataclasses.fields(Options) if field.name not in FILE_OPTIONS]
 
 
 def _default(field: dataclasses.Field[Any]) -> Any:

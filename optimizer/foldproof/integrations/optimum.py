@@ -16,13 +16,10 @@ from pathlib import Path
 from foldproof import earlier_output, model_file
 from foldproof.destinations import check_empty
 from foldproof.errors import FoldproofError, UsageError
-from foldproof.options import Options
+from foldproof.options import FILE_OPTIONS, Options
 from foldproof.pipeline import Optimizer
 from foldproof.protos import external_locations
 from foldproof.reporting.report import Report
-
-_OF_FILES = ("certificate", "report", "save_repro", "link_weights", "in_place")
-"""Options that say which files are written, or where, which the folder does."""
 
 
 def optimize_folder(
@@ -56,7 +53,7 @@ def optimize_folder(
     options = options or Options()
     source = Path(os.path.realpath(folder))
     target = _target(source, destination, in_place)
-    for name in _OF_FILES:
+    for name in FILE_OPTIONS:
         if getattr(options, name):
             raise UsageError(f"{name} is about one model, and this is a folder", hint="Leave it out")
     models = {path.relative_to(source): _data_in(source, path) for path in sorted(source.rglob("*.onnx"))}
@@ -101,7 +98,8 @@ def _make(source: Path, made: Path, models: Mapping[Path, frozenset[Path]], opti
         The report of each model, by its path in the folder.
     """
     count = Counter(name for data in models.values() for name in data)
-    sharing = {model for model, data in models.items() if any(count[name] > 1 for name in data)}
+    is_inside = options.external_data == "never"
+    sharing = {model for model, data in models.items() if any(count[name] > 1 for name in data) and not is_inside}
     kept = {name for model in sharing for name in models[model]}
     for path in source.rglob("*"):
         name = path.relative_to(source)

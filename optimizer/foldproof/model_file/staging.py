@@ -16,21 +16,15 @@ from typing import IO, BinaryIO
 
 import onnx
 import onnx_ir as ir
-from google.protobuf.message import EncodeError  # type: ignore[import-untyped]
 
 from foldproof import earlier_output
 from foldproof.data_layout import DataLayout, data_name, is_data_name, is_name_of_model
-from foldproof.errors import ModelError, UsageError
+from foldproof.errors import UsageError
 from foldproof.model_file import formats
-from foldproof.model_file.adopting import tensors_of
-from foldproof.model_file.data_file import DataFile, DataFiles
+from foldproof.model_file.encoding import encode
 from foldproof.model_file.leftovers import data_of, sweep, temporary_name
 from foldproof.model_file.locks import folder_locked, lock_file, sync_folder
-from foldproof.model_file.serializing import to_proto
 from foldproof.model_file.source import Source
-
-PROTOBUF_LIMIT = (1 << 31) - 1
-"""No protobuf message may have more bytes than this."""
 
 
 class Staged:
@@ -192,7 +186,7 @@ def _staged(model: ir.Model, source: Source, destination: Path, layout: DataLayo
             # A plain name where it is free; the model that is to be replaced may well have that.
             numbers = range(len(source.data_files) + 1)
             is_free = not any((folder / data_name(destination, number)).exists() for number in numbers)
-        contents, data = _serialize(model, source, destination, layout, "" if is_free else token)
+        contents, data = encode(model, source, destination, layout, "" if is_free else token)
         _write_synced(file, lambda to: to.write(contents), _mode_of(destination))
         for each in data:
             written.append(folder / each.name)
@@ -229,64 +223,6 @@ def write(
     """
     with stage(model, source, destination, layout) as staged:
         return staged.commit()
-
-
-def to_bytes(model: ir.Model, source: Source, layout: DataLayout | None = None) -> bytes:
-    """The model as one binary file, for a stream.
-
-    Raises:
-        UsageError: It needs a data file.
-        ModelError: A data file of the input can't be read.
-    """
-    contents, data = _serialize(model, source, Path("-"), layout or DataLayout(), "")
-    if data or (source.data_files and layout is not None and layout.link):
-        raise UsageError(
-            "a model with external data can't be written to the standard output",
-            hint="Name a file with -o, or put the data into the model with --external-data never",
-        )
-    return contents
-
-
-def _serialize(
-    model: ir.Model, source: Source, destination: Path, layout: DataLayout, token: str
-) -> tuple[bytes, list[DataFile]]:
-    """The bytes of the model, and the data files that go with it."""
-
-    def store(takes_all: bool) -> DataFiles:
-        return DataFiles(layout, destination, lambda number: data_name(destination, number, token), takes_all=takes_all)
-
-    sizes = [(tensor.nbytes, isinstance(tensor, ir.ExternalTensor)) for tensor in tensors_of(model)]
-    is_inside = layout.external == "never"
-    is_too_big = sum(size for size, is_external in sizes if is_inside or not is_external) > PROTOBUF_LIMIT
-    if is_too_big and is_inside:
-        raise _too_big()
-    has_data = bool(source.data_files) or any(is_external for _, is_external in sizes)
-    data = store(is_too_big)
-    is_plain = layout.external == "auto" and not is_too_big and not has_data
-    contents = _to_bytes(to_proto(model, source, None if is_plain else data))
-    if contents is None and is_inside:
-        raise _too_big()
-    if contents is None and not is_too_big:
-        data = store(True)
-        contents = _to_bytes(to_proto(model, source, data))
-    if contents is None:
-        raise ModelError("the model has more than 2 GB besides its tensors", hint="ONNX files can't hold so much")
-    return contents, list(data)
-
-
-def _too_big() -> UsageError:
-    return UsageError(
-        "the model has more than 2 GB, which no file can hold by itself", hint="Leave out --external-data never"
-    )
-
-
-def _to_bytes(proto: onnx.ModelProto) -> bytes | None:
-    """The serialized message, or None if it is over the limit."""
-    try:
-        contents = proto.SerializeToString()
-    except (EncodeError, ValueError):  # its ways of saying that it is too big
-        return None
-    return contents if len(contents) <= PROTOBUF_LIMIT else None
 
 
 def _check_destination(destination: Path, source: Source, layout: DataLayout) -> None:

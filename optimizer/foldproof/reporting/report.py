@@ -123,7 +123,7 @@ class Report:
     unfolded: tuple[Unfolded, ...] = ()
     measured: Measured | None = None
     profile: Profile | None = None
-    story: Story | None = None
+    story: Story | None = dataclasses.field(default=None, repr=False)
 
     def _repr_html_(self) -> str:
         """The report in a notebook."""

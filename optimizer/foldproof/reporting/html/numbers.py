@@ -127,7 +127,7 @@ def _symbolic(macs: int | str) -> str:
 
 
 def _written(expression: str) -> str:
-    """An expression as a person writes it: `3*n**2` as `3·n²`. One that is too long says no more than that it varies."""
+    """An expression as a person writes it: `3*n**2` as `3·n²`; of one that is too long only that it varies."""
     if len(expression) > MAX_EXPRESSION:
         return "varies with the dims"
     powers = re.sub(r"\*\*([0-9]+)", lambda power: power[1].translate(_RAISED), expression)

@@ -10,8 +10,9 @@ from foldproof import __version__
 from foldproof.dims import binding_text
 from foldproof.reporting.html.numbers import numbers_of
 from foldproof.reporting.html.page import page
+from foldproof.reporting.neighbourhoods import grouped
 from foldproof.reporting.report import Fate, Report
-from foldproof.reporting.story import Drawn, Story, grouped
+from foldproof.reporting.story import Drawn, Story
 from foldproof.reporting.terminal import fate_value
 from foldproof.rewriting import Rule
 from foldproof.verification.results import Run

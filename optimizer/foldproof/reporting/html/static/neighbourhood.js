@@ -8,7 +8,7 @@
 const MOST_NODES = 70;
 const FEW_NODES = 14;
 const MOST_READERS = 12;
-const LARGEST_WHOLE = 140;
+const LARGEST_WHOLE = 110;
 
 function shapeOf(type) {
   const shape = type.slice(type.indexOf("["));

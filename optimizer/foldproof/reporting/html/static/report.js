@@ -3,7 +3,7 @@
 
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
-  const story = data.story ? new Story(data.story) : null;
+  const story = data.story?.steps.length ? new Story(data.story) : null;
   const code = (text) => el("code", {}, text);
   const list = (texts, most = 3) => {
     const lines = texts.slice(0, most).map((text) => el("div", {}, code(text)));
@@ -101,11 +101,12 @@
       for (const name of ["before", "after"]) {
         const isAfter = name === "after";
         const label = `${isAfter ? "After" : "Before"} rewrite ${this.entry.number}`;
-        const scene = step ? this.scene(step, isAfter, name) : null;
+        const isDrawn = step || this.mode === "whole";
+        const scene = isDrawn ? this.scene(step, isAfter, name) : null;
         this.pictures[name].draw(scene?.nodes ?? new Map(), scene?.edges ?? [], {
           label: scene ? `${label}: ${[...scene.nodes.values()].map((node) => node.title).slice(0, 12).join(", ")}` : label,
           note: scene?.note ?? "",
-          nothing: !step ? "This rewrite is about an initializer: no node changes." : scene ? "Nothing is left here." : "Too much of this graph changed to draw it as a whole.",
+          nothing: !isDrawn ? "This rewrite is about an initializer: no node changes." : scene ? "Nothing is left here." : "Too much of this graph changed to draw it as a whole.",
         });
       }
     }

@@ -1,0 +1,101 @@
+"""What the fuzzer found, each made small: it ends as optimized, or is refused as invalid."""
+
+from __future__ import annotations
+
+import contextlib
+
+import onnx
+import pytest
+from onnx import helper
+
+from foldproof.errors import ModelError
+from foldproof.options import Options
+from foldproof.pipeline import Optimizer
+from foldproof.validation import check_structure
+from tests.helpers import parse
+
+BATCH_NORM = "float[2] s = {1, 2}, float[2] b = {0, 1}, float[2] m = {0.5, 0.1}, float[2] v = {1, 4}"
+
+MODELS = {
+    "a node that lacks an input, before one that a rule looks at": (
+        f"g (float[N, 3] x) => (float[N, 2] y) <{BATCH_NORM}> {{ p = MatMul (x) y = BatchNormalization (p, s, b, m, v) }}"
+    ),
+    "a node that has one too many, before one that a rule looks at": (
+        "g (float[N] x) => (float[N, 8] y) <float r = {1.4}, float one = {1}, float half = {0.5}> {"
+        " q = Div (x, r) e = Erf (q) s = Add (e, one, one) h = Mul (s, half) y = Mul (x, h) }"
+    ),
+    "one too many, beside what a rule looks at": (
+        "g (float[N, 2, 3] x) => (float[N, 2, 2, 1] y, float[N, 2, 1, 2] z) <float[3, 2] w = {1, 2, 3, 4, 5, 6},"
+        " float[3, 2] v = {6, 5, 4, 3, 2, 1}, float[2] b = {1, 2}, int64[4] s = {-1, 2, 2, 1},"
+        " int64[4] t = {-1, 2, 1, 2}> { p = MatMul (x, w, v) a = Add (p, b) y = Reshape (a, s)"
+        " q = MatMul (x, v) c = Add (q, b) z = Reshape (c, t) }"
+    ),
+    "a bias of more dims than channels": (
+        "g (float[N, 3, 4] x) => (float[N, 2, 4] y) <float[2, 3, 1] w = {1, 2, 3, 4, 5, 6}, float[2, 2] c = {1, 2, 3, 4},"
+        f" {BATCH_NORM}> {{ p = Conv (x, w, c) y = BatchNormalization (p, s, b, m, v) }}"
+    ),
+    "the largest of booleans": (
+        "g (bool[N] x) => (bool[N] y) <bool one = {1}> { t = Min (x, one) y = Max (t, one) }"
+    ),
+    "nothing to negate twice": "g (float[N] x) => (float[N] y) { r = Neg (x) s = Reciprocal (r) y = Neg (s) }",
+    "an operator that came later, of one input": (
+        "g (int64[3] x) => (int64[3] y) { y = BitwiseXor <axis = 2> (x) }"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", MODELS.values(), ids=MODELS)
+def test_it_is_optimized(text):
+    model = parse(text, opset=13)
+    check_structure(Optimizer(Options(verify=False)).run(model).model)
+
+
+def test_an_axis_that_refers_to_the_call_in_a_function_that_nothing_calls():
+    function = '<domain: "my", opset_import: ["": 18]> f <axis> (p, i) => (q) { q = Gather <axis: int = @axis> (p, i) }'
+    model = parse("g (float[N] x) => (float[N] y) { y = Neg (x) }", imports='"my": 1', functions=function)
+    assert Optimizer(Options(verify=False)).run(model).model == model
+
+
+@pytest.mark.parametrize("operator", ["Min", "Max", "Mean", "Sum", "Concat"])
+def test_operands_that_are_left_out_are_not_handed_on(operator):
+    """An operator of any number of inputs, given none twice: its result was replaced by nothing."""
+    model = parse("g (float[N] x) => (float[N] y) { z = Neg (x) y = Neg (x) }")
+    axis = {"axis": 0} if operator == "Concat" else {}
+    model.graph.node[1].CopyFrom(helper.make_node(operator, ["", ""], ["y"], **axis))
+    check_structure(Optimizer(Options(verify=False)).run(model).model)
+
+
+def test_a_reciprocal_of_nothing():
+    model = parse("g (float[N] x) => (float[N] y) { r = Neg (x) s = Reciprocal (r) y = Neg (s) }")
+    model.graph.node[0].CopyFrom(helper.make_node("Reciprocal", [""], ["r"]))
+    check_structure(Optimizer(Options(verify=False)).run(model).model)
+
+
+@pytest.mark.parametrize("kind", [0, -2, 99])
+@pytest.mark.filterwarnings("ignore::foldproof.UnverifiedWarning")
+def test_values_of_unknown_types_are_no_stumbling_block(kind):
+    """The declarations of inputs and outputs are the model's own; verification writes them out."""
+    for values in ("input", "output"):
+        model = parse("g (float[2] x) => (float[2] y) { y = Identity (x) }")
+        getattr(model.graph, values)[0].type.tensor_type.elem_type = kind
+        with contextlib.suppress(ModelError):
+            Optimizer(Options()).run(model)
+
+
+def test_an_annotation_of_a_value_that_is_an_initializer_elsewhere():
+    model = parse("g (float[2] x) => (float[2] y) <float[2] k = {1, 2}> { m = Neg (x) y = Add (m, k) }")
+    for name in ("m", "m", "k"):
+        model.graph.quantization_annotation.add(tensor_name=name)
+    check_structure(Optimizer(Options(verify=False)).run(model).model)
+
+
+def test_files_of_data_that_are_not_there():
+    model = parse("g (float[4] x) => (float[4] y) { a = Neg (w) b = Neg (i) c = Gather (x, b) y = Add (a, c) }")
+    for name, kind in (("w", 1), ("i", 7)):
+        tensor = model.graph.initializer.add(name=name, data_type=kind, dims=[4])
+        tensor.data_location = onnx.TensorProto.EXTERNAL
+        tensor.external_data.add(key="location", value="not there.bin")
+    constant = helper.make_node("Constant", [], ["k"], value=model.graph.initializer[0])
+    model.graph.node.extend([constant, helper.make_node("Neg", ["k"], ["z"])])
+    model.graph.output.add(name="z")
+    check_structure(Optimizer(Options(verify=False)).run(model).model)
