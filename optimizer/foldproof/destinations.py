@@ -99,13 +99,13 @@ def write_text(text: str, target: Path, *, what: str = "report", option: str = "
         umask = os.umask(0)
         os.umask(umask)
         Path(temporary).chmod(0o666 & ~umask)
+        earlier_output.remember(target, coming=Path(temporary))
         Path(temporary).replace(target)
     except OSError as error:
         if temporary is not None:
             with contextlib.suppress(OSError):
                 Path(temporary).unlink()
         raise UsageError(f"the {what} can't be written: {error}", hint=f"Name another file with {option}") from error
-    earlier_output.remember(target)
 
 
 def check_empty(folder: Path) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import onnx
 import onnx_ir as ir
 
-from foldproof import model_file
+from foldproof import earlier_output, model_file
 from foldproof.dims import bind_dims
 from foldproof.engines import EngineError, Worker
 from foldproof.engines.checker import checker_complaint
@@ -407,6 +407,8 @@ class Run:
             UsageError: They can't be written there.
         """
         assert self._staged is not None, "stage() comes first"
+        if not self._options.in_place:  # the person's own name stays theirs
+            earlier_output.remember(self._staged.destination, coming=self._staged.outcome)
         with self._timed("write"):
             self._bytes_after = self._staged.commit()
         for path in self._staged.left:

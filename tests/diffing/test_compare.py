@@ -61,6 +61,16 @@ def test_names_that_are_swapped_do_not_mislead() -> None:
     assert set(found.renamed_values) == {("p", "r"), ("q", "p"), ("r", "q")}
 
 
+def test_of_nodes_that_compute_the_same_those_go_together_that_are_read_alike() -> None:
+    a = """g (float[N] x) => (float[N] y) {
+        p = Relu(x) q = Relu(x) r = Exp(p) s = Exp(q) t = Sin(r) u = Cos(s) y = Add(t, u) }"""
+    b = """g (float[N] x) => (float[N] y) {
+        h = Relu(x) g = Relu(x) j = Exp(h) i = Exp(g) k = Sin(i) l = Cos(j) y = Add(k, l) }"""
+    found = diff(a, b)
+    assert found.is_equal
+    assert set(found.renamed_values) == {("p", "g"), ("q", "h"), ("r", "i"), ("s", "j"), ("t", "k"), ("u", "l")}
+
+
 def test_the_order_of_nodes_is_no_difference() -> None:
     a = "g (float[N] x) => (float[N] y) { p = Relu(x) q = Exp(x) y = Add(p, q) }"
     b = "g (float[N] x) => (float[N] y) { q = Exp(x) p = Relu(x) y = Add(p, q) }"

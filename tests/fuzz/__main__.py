@@ -1,6 +1,6 @@
 """`python -m tests.fuzz --files 200000 --seed 0` optimizes as many mutated files, from that number on.
 
-With `--guided`, atheris chooses the mutations by what they reach; that takes the extra `fuzz`.
+`python -m tests.fuzz.guided` does the same with mutations that are guided by coverage.
 """
 
 from __future__ import annotations
@@ -22,13 +22,8 @@ def main() -> int:
     parser.add_argument("--node-tests", action="store_true", help="mutate the published node tests of onnx too")
     parser.add_argument("--models", type=Path, action="append", default=[], help="mutate the small models there too")
     parser.add_argument("--save", type=Path, help="write a file of each kind of fault to this folder")
-    parser.add_argument("--guided", action="store_true", help="let atheris guide it by coverage")
     arguments = parser.parse_args()
     seeds = Seeds(arguments.node_tests, tuple(arguments.models))
-    if arguments.guided:
-        from tests.fuzz import guided
-
-        return guided.run(arguments.files, arguments.seed, seeds, arguments.save)
     start, told = time.monotonic(), 0
 
     def tell(tally: Tally, number: int) -> None:

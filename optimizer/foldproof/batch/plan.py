@@ -97,8 +97,8 @@ def _looked_at(task: Task) -> Outcome | Task:
     earlier = record.read(target, task.name)
     if earlier is not None:
         if earlier.is_of(source, task.fingerprint, task.extras) and earlier.is_whole(target):
-            places = {"model": source.at(task.name), "output": target.at(task.name)}
-            return dataclasses.replace(earlier.outcome, **places, kept=True)
+            model, output = source.at(task.name), target.at(task.name)
+            return dataclasses.replace(earlier.outcome, model=model, output=output, kept=True)
         # On another machine nothing else tells that the result is ours.
         task = dataclasses.replace(task, force=task.force or earlier.has_result(target))
     return dataclasses.replace(task, memory=memory_of(source, task.name))

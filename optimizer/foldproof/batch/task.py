@@ -9,9 +9,11 @@ import contextlib
 import dataclasses
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
+from foldproof import earlier_output
+from foldproof.batch import record
 from foldproof.batch.folders import Folder, LocalFolder, RemoteFolder, make_folder
 from foldproof.batch.outcome import Outcome, Status, status_of
 from foldproof.batch.record import Record, beside
@@ -86,37 +88,54 @@ def _performed(task: Task, start: float) -> Outcome:
     source, target = Folder.of(task.source), Folder.of(task.target)
     with contextlib.ExitStack() as stack:
         model = _here(source, task.name, stack)
-        if isinstance(target, LocalFolder):
-            result = target.path / task.name
-            make_folder(result.parent)
-        else:
-            if not task.force and target.has(task.name):
-                hint = "Overwrite it with --force, or name another folder with -o"
-                raise UsageError(f"{target.at(task.name)} is there already, and no earlier run put it there", hint=hint)
-            result = _temporary(stack) / PurePosixPath(task.name).name
-        inputs = list(_files_of(model))
-        before = _stamps(inputs)
-        digests = {name: sha256_of(path) if path.is_file() else None for name, path in inputs}
+        result = _result(task, target, stack)
+        stamps = _stamps(_files_of(model))
         report = Optimizer(_placed(task.options, result)).run_file(model, result, force=task.force)
         outcome = _with_report(Outcome(task.name, source.at(task.name), "done", target.at(task.name)), report)
-        outputs = [*_files_of(result), *((name, result.parent / name) for name in task.extras)]
-        written = {name: sha256_of(path) for name, path in outputs if path.is_file()}
+        inputs = _files_of(model)  # only now: the model could have named any file, which reading it has refused
+        digests = {name: sha256_of(path) if path.is_file() else None for name, path in inputs.items()}
+        outputs = {**_files_of(result), **{name: result.parent / name for name in task.extras}}
+        written = {name: sha256_of(path) for name, path in outputs.items() if path.is_file()}
         outcome = dataclasses.replace(outcome, seconds=time.perf_counter() - start)
-        record = Record(task.fingerprint, task.extras, digests, written, outcome)
+        made = Record(task.fingerprint, task.extras, digests, written, outcome)
+        if _stamps(inputs) != stamps:
+            words = "its file was changed meanwhile, so that the next run does it again"
+            return dataclasses.replace(outcome, warnings=(*outcome.warnings, words))
         if isinstance(target, RemoteFolder):
-            # In this order, what lies there is at any time nothing or the model that the record tells of, whole.
-            target.remove(task.name)
-            record.write(target)
-            for name, path in reversed(outputs):
-                if name in written:
-                    target.put(path, beside(task.name, name))
-        elif _stamps(inputs) == before:
-            record.write(target)
+            _put(made, {name: outputs[name] for name in written}, target)
         else:
-            outcome = dataclasses.replace(
-                outcome, warnings=(*outcome.warnings, "its file was changed meanwhile: the next run does it again")
-            )
-    return outcome
+            made.write(target)
+        return outcome
+
+
+def _result(task: Task, target: Folder, stack: contextlib.ExitStack) -> Path:
+    """Where the result is written on this machine.
+
+    Raises:
+        UsageError: It would be put in the place of a file that is not ours.
+    """
+    if isinstance(target, LocalFolder):
+        result = target.path / task.name
+        make_folder(result.parent)
+        return result
+    if not task.force and target.has(task.name):
+        hint = "Overwrite it with --force, or name another folder with -o"
+        raise UsageError(f"{target.at(task.name)} is there already, and it is not an earlier output", hint=hint)
+    return _temporary(stack) / PurePosixPath(task.name).name
+
+
+def _put(new: Record, files: Mapping[str, Path], target: RemoteFolder) -> None:
+    """Puts a result in its place. What lies there is at any time nothing, or the model that the record tells of."""
+    name = new.outcome.name
+    old = record.read(target, name)
+    target.remove(name)
+    new.write(target)
+    for each, path in reversed(list(files.items())):  # the model is the first, and comes last
+        earlier_output.forget(path)  # it is temporary
+        target.put(path, beside(name, each))
+    for each in old.outputs if old is not None else ():
+        if each not in files:
+            target.remove(beside(name, each))
 
 
 def _here(source: Folder, name: str, stack: contextlib.ExitStack) -> Path:
@@ -138,20 +157,18 @@ def _here(source: Folder, name: str, stack: contextlib.ExitStack) -> Path:
     return path
 
 
-def _files_of(model: Path) -> Iterator[tuple[str, Path]]:
-    """The model's file and its data files, there or not, with their paths from the model's folder."""
-    yield model.name, model
-    try:
+def _files_of(model: Path) -> dict[str, Path]:
+    """The model's file and its data files, there or not, by their paths from the model's folder."""
+    found = {model.name: model}
+    with contextlib.suppress(ModelError):  # whoever reads it says so
         proto = parse(model)
-    except ModelError:  # whoever reads it says so
-        return
-    home = home_of(model, proto)
-    for location in sorted(external_locations(proto)):
-        yield location, home.parent / location
+        folder = home_of(model, proto).parent
+        found.update({location: folder / location for location in sorted(external_locations(proto))})
+    return found
 
 
-def _stamps(files: Sequence[tuple[str, Path]]) -> list[tuple[int, int]]:
-    found = [path.stat() for _, path in files if path.is_file()]
+def _stamps(files: Mapping[str, Path]) -> list[tuple[int, int]]:
+    found = [path.stat() for path in files.values() if path.is_file()]
     return [(each.st_size, each.st_mtime_ns) for each in found]
 
 

@@ -7,7 +7,7 @@ without a partner: from what is matched already, the rest is found along the edg
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 import onnx_ir as ir
@@ -124,7 +124,11 @@ class _GraphMatcher:
                 break
 
     def _same_numbers(self) -> None:
-        """Pairs nodes of the same number; where there are several, those of the same name, then in their order."""
+        """Pairs nodes of the same number, what reads others first.
+
+        Where there are several, those go together that are read by partners; then those of the same name; then the rest
+        in their order.
+        """
         theirs: dict[int, list[ir.Node]] = defaultdict(list)
         for node in self._b:
             theirs[self._numbering.nodes[node]].append(node)
@@ -132,9 +136,26 @@ class _GraphMatcher:
         for node in self._a:
             if self._numbering.nodes[node] in theirs:
                 mine[self._numbering.nodes[node]].append(node)
-        for number, nodes in mine.items():
-            for a, b in _in_order(nodes, theirs[number], _name):
+        for number, nodes in reversed(mine.items()):  # what reads a node has a number that comes up later
+            others = theirs[number]
+            if len(nodes) > 1 or len(others) > 1:
+                nodes, others = self._by_readers(nodes, others)
+            for a, b in _in_order(nodes, others, _name):
                 self._matching.pair(a, b)
+
+    def _by_readers(self, a: Sequence[ir.Node], b: Sequence[ir.Node]) -> tuple[list[ir.Node], list[ir.Node]]:
+        """Pairs nodes that compute the same and are read by partners in the same places; those that are left."""
+        theirs: dict[Hashable, list[ir.Node]] = defaultdict(list)
+        for node in b:
+            theirs[_read_by(node, self._b, {})].append(node)
+        left = []
+        for node in a:
+            same = theirs.get(_read_by(node, self._a, self._matching.nodes))
+            if same:
+                self._matching.pair(node, same.pop(0))
+            else:
+                left.append(node)
+        return left, [node for node in b if not self._matching.is_taken(node)]
 
     def _pair(self, a: ir.Node, b: ir.Node) -> None:
         self._matching.pair(a, b)
@@ -272,6 +293,16 @@ def _in_order(
             yield node, other
     if not only_named:
         yield from zip(left, (node for node in b if node not in taken), strict=False)
+
+
+def _read_by(node: ir.Node, graph: ir.Graph, partners: Mapping[ir.Node, ir.Node]) -> Hashable:
+    """What reads the outputs of a node in its graph, and where; partners stand for those that have one."""
+    return frozenset(
+        (index, use.idx, partners.get(use.node, use.node))
+        for index, output in enumerate(node.outputs)
+        for use in output.uses()
+        if use.node.graph is graph
+    )
 
 
 def _name(node: ir.Node) -> str:

@@ -28,9 +28,7 @@ _COPYABLE = (
 )
 
 
-def adopt(
-    model: ir.Model, proto: onnx.ModelProto, placed: Callable[[ir.ExternalTensor], ir.ExternalTensor]
-) -> None:
+def adopt(model: ir.Model, proto: onnx.ModelProto, placed: Callable[[ir.ExternalTensor], ir.ExternalTensor]) -> None:
     """Finishes a model that was just deserialized.
 
     Args:

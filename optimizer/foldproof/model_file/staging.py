@@ -43,6 +43,7 @@ class Staged:
 
     Attributes:
         path: See above.
+        outcome: What `commit` moves: the staged model, in the form that its destination asks for.
         destination: Where `commit` moves it.
         files: The files that are there after `commit`: the data files, then the model.
         size: The bytes of these.
@@ -64,7 +65,7 @@ class Staged:
         self.files = [*data, destination]
         self.size = sum(file.stat().st_size for file in (*data, text or path))
         self.left: tuple[Path, ...] = ()
-        self._outcome = text or path
+        self.outcome = text or path
         self._data = data
         self._layout = layout
         self._inputs = source.data_files
@@ -96,10 +97,10 @@ class Staged:
                 earlier_output.remember(path)
             sync_folder(folder)  # the data has to be there before the model that names it
             try:
-                self._outcome.replace(self.destination)
+                self.outcome.replace(self.destination)
                 sync_folder(folder)
             finally:
-                if not self._outcome.exists():
+                if not self.outcome.exists():
                     self._take_away(old)
         return self.size
 
@@ -125,8 +126,8 @@ class Staged:
 
     def discard(self) -> None:
         """Removes what was staged. Does nothing after a commit."""
-        if self._outcome.exists():  # it moves away in one step: then the data is in use
-            _remove([*self._data, self._outcome])
+        if self.outcome.exists():  # it moves away in one step: then the data is in use
+            _remove([*self._data, self.outcome])
         _remove([self.path])
         if self._lock is not None:
             self._lock.close()
