@@ -1,7 +1,7 @@
 """`python -m tests.fuzz.guided --files 100000`: mutations guided by coverage. It takes the extra `fuzz`.
 
-atheris keeps the files that reach code which none before them reached. It chooses what to mutate; the mutator for models makes most of the changes, so that a change of one part leaves the
-rest of the file as it is.
+atheris keeps the files that reach code which none before them reached, and chooses what to mutate next. The mutator for
+models makes most of the changes, so that a change of one part leaves the rest of the file as it is.
 """
 
 from __future__ import annotations

@@ -60,6 +60,8 @@ def _find(
     for index, node in enumerate(nodes):
         if node.op_type in ("Size", "Shape") and not canonical(node.domain) and node.output and len(node.input) == 1:
             ends = {each.name: each.i for each in node.attribute if each.name in ("start", "end")}
+            if ends and (node.op_type != "Shape" or version < 15):
+                continue  # this version has no such attributes: no runtime takes the node
             yield Probe(
                 node.op_type,
                 node.output[0],
