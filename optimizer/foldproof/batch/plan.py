@@ -16,6 +16,7 @@ from foldproof.batch.task import Task
 from foldproof.errors import UsageError
 from foldproof.fingerprint import fingerprint
 from foldproof.options import Options
+from foldproof.pipeline import Optimizer
 
 _READERS = 4
 """How many models are looked at at a time: the digests of their files are computed outside Python's lock."""
@@ -86,6 +87,7 @@ def _task(model: Selected, target: Folder, options: Options, wishes: Wishes, kno
     )
     key = repr(dataclasses.replace(options, certificate=None, report=None, save_repro=None))
     if key not in known:
+        Optimizer(options)  # it refuses rules that are not there, which would else be told of each model
         known[key] = fingerprint(options)
     source = model.folder.absolute
     return Task(source, model.name, target.absolute, options, known[key], wishes.force, wishes.seconds)

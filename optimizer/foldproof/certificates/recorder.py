@@ -124,7 +124,8 @@ class Recorder(Listener):
         """Keeps the nodes that are about to go, and what is around them."""
         self._reset()
         self._gone = [self._freeze(node) for node in nodes]
-        owner = self._facts.owner(nodes[0].graph) if nodes[0].graph is not None else None
+        graph = nodes[0].graph if nodes else None
+        owner = None if graph is None else self._facts.owner(graph)
         if owner is not None and _count_inner(owner) <= MAX_INNER_NODES:
             self._owner, self._around = owner, self._freeze(owner)
         self._keep_around([*self._gone, *([] if self._around is None else [self._around])], ())
@@ -140,7 +141,6 @@ class Recorder(Listener):
 
     def forwarded(self, value: ir.Value, other: ir.Value) -> None:
         """An initializer is read in the place of another."""
-        self._reset()
         for each in (value, other):
             self._know(each)
         self._replaced.append((value, other))
@@ -165,7 +165,6 @@ class Recorder(Listener):
                     around=around,
                 )
             )
-        self._reset()
 
     def _know(self, value: ir.Value) -> None:
         if value not in self._known:

@@ -144,7 +144,7 @@ def _check_result(json_file: Path | None, models: Sequence[Selected], target: Fo
 
     if isinstance(target, LocalFolder) and target.path.exists() and not target.path.is_dir():
         raise UsageError(f"{target.text} is no folder", hint="Name one with -o")
-    check_json(json_file, [Path(each.text) for each in models], force)
+    check_json(json_file, [Path(folder.at(each.name)) for each in models for folder in (each.folder, target)], force)
 
 
 @contextlib.contextmanager

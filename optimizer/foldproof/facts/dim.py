@@ -52,11 +52,11 @@ SortKey: TypeAlias = tuple[Any, ...]
 
 _MAX_TERMS = 256
 _MAX_PRODUCTS = 4096
-_MAX_COEFFICIENT = 1 << 256
+_MAX_COEFFICIENT = 1 << 4096
 """Expressions beyond these are not written out: the terms of a product of sums multiply with each factor."""
 
 
-class TooComplexError(ArithmeticError):
+class TooComplexError(ValueError):
     """An expression over dims that would be too large. Nothing is known of what it stands for."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import onnx_ir as ir
 
@@ -14,6 +14,7 @@ from foldproof.large_tensors import digest_of, let_go
 if TYPE_CHECKING:
     from foldproof.facts.engine import Facts
 
+_Each = TypeVar("_Each", ir.Node, ir.Value)
 _Key: TypeAlias = "tuple[ir.DataType, tuple[DimLike, ...], tuple[DimLike, ...]]"
 
 
@@ -113,9 +114,7 @@ class Equivalents:
                 if is_there and order.is_ready(other.outputs[0], node):
                     return other
         assert node.graph is not None
-        seen = self._computed.setdefault((key, node.graph), [])
-        if node not in seen:
-            seen.append(node)
+        _enter(node, self._computed.setdefault((key, node.graph), []), lambda other: other.graph is not None)
         return None
 
     def earlier_initializer(self, value: ir.Value) -> ir.Value | None:
@@ -175,12 +174,9 @@ class Equivalents:
         order = self._facts.order
         for graph in order.graphs_around(value.graph):
             for other in self._first.get((key, graph), ()):
-                is_there = other is not value and other.graph is graph and (other.uses() or other.is_graph_output())
-                if is_there and order.is_ready(other, node):
+                if other is not value and other.graph is graph and _is_read(other) and order.is_ready(other, node):
                     return other
-        seen = self._first.setdefault((key, value.graph), [])
-        if value not in seen:
-            seen.append(value)
+        _enter(value, self._first.setdefault((key, value.graph), []), _is_read)
         return None
 
     def _key(self, value: ir.Value) -> _Key | None:
@@ -189,6 +185,18 @@ class Equivalents:
         if dims is None or shape is None or fact.dtype is not ir.DataType.INT64:
             return None
         return (fact.dtype, shape, dims) if any(isinstance(dim, Dim) for dim in dims) else None
+
+
+def _enter(each: _Each, group: list[_Each], is_there: Callable[[_Each], bool]) -> None:
+    """Adds to a group what is not in it, and takes out what is gone, or is about to go, so that it stays short."""
+    if len(group) & (len(group) - 1) == 0:  # whenever it has doubled
+        group[:] = filter(is_there, group)
+    if each not in group:
+        group.append(each)
+
+
+def _is_read(value: ir.Value) -> bool:
+    return bool(value.uses()) or value.is_graph_output()
 
 
 class _Group:

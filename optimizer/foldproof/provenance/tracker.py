@@ -80,7 +80,6 @@ class Tracker(Listener):
 
     def forwarded(self, value: ir.Value, other: ir.Value) -> None:
         """Another initializer has the place of one."""
-        self.begins(())
         self._replaced.append((value, other))
 
     def removed(self, node: ir.Node, inputs: Sequence[ir.Value]) -> None:
@@ -90,9 +89,6 @@ class Tracker(Listener):
 
     def written(self, entry: Entry) -> None:
         """The rewrite is done: works out what was made of what."""
-        if not self._removed and not self._replaced:  # an initializer goes that nothing reads
-            self.begins(())
-            return
         dead = orphans(self._read)
         unread = [value for value in self._read if not value.uses() and not value.is_graph_output()]
         gone = dict.fromkeys((*self._begun, *self._removed))
@@ -115,7 +111,6 @@ class Tracker(Listener):
         lost = [output for node in (*gone, *dead) if node not in self._begun for output in node.outputs]
         for value in (*unread, *lost):
             self._readers.setdefault(value, tuple(self._results))
-        self.begins(())
 
     def record(self) -> Record:
         """The provenance of the model as it is now."""

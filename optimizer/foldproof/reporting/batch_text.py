@@ -84,5 +84,7 @@ def _facts(outcome: Outcome) -> list[str]:
 def _gain(pairs: Sequence[tuple[int, int] | None], *, in_bytes: bool = False) -> str:
     """A number of all models, before and after."""
     known = [pair for pair in pairs if pair is not None]
+    if not known:
+        return ""
     before, after = (sum(pair[side] for pair in known) for side in (0, 1))
     return f"{bytes_text(before)} -> {bytes_text(after)}" if in_bytes else f"{before} -> {after}"

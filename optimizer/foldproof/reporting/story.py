@@ -183,7 +183,6 @@ class Storyteller(Listener):
                     (*self._makers, *readers),
                 )
             )
-        self._reset()
 
     # Nodes and values as they are now --------------------------------------------------------------------------------
 

@@ -116,11 +116,17 @@ class Editor:
         """Whether the person wants a node to stay, or one that it holds in its bodies."""
         return has_name_among(node, self._keep)
 
-    def forward_initializer(self, value: ir.Value, other: ir.Value) -> None:
-        """Lets all that reads an initializer read another one. Nothing is queued: a round begins after it."""
+    def remove_initializer(self, value: ir.Value, graph: ir.Graph, other: ir.Value | None) -> None:
+        """Takes an initializer away; what reads it reads another one. Nothing is queued: a round begins after it."""
         for listener in self._listeners:
-            listener.forwarded(value, other)
-        value.replace_all_uses_with(other)
+            listener.begins(())
+            if other is not None:
+                listener.forwarded(value, other)
+        if other is not None:
+            value.replace_all_uses_with(other)
+        del graph.initializers[str(value.name)]
+        if value.is_graph_input():
+            graph.inputs.remove(value)
 
     # Making what takes the node's place ------------------------------------------------------------------------------
 

@@ -13,7 +13,10 @@ class Listener:
     """Is told of each change of the graph, in the order in which they are made. By itself it does nothing."""
 
     def begins(self, nodes: Sequence[ir.Node]) -> None:
-        """A rewrite is about to take these nodes away. It may still turn out that it can't be done."""
+        """A rewrite is about to take these nodes away, or an initializer where there are none.
+
+        It may still turn out that it can't be done: then nothing else is told of it, and another one begins.
+        """
 
     def created(self, node: ir.Node) -> None:
         """A new node stands in its graph, or one that stood in a body stands in the graph around it."""

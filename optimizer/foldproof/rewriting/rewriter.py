@@ -263,13 +263,9 @@ class Rewriter:
         name = str(value.name)
         if self._refusal(rule, name) is not None:
             return False
-        added: tuple[str, ...] = ()
-        if isinstance(outcome, Forward) and outcome.values[0] is not None:
-            added = (f"initializer {outcome.values[0].name}",)
-            self._editor.forward_initializer(value, outcome.values[0])
-        del graph.initializers[name]
-        if value.is_graph_input():
-            graph.inputs.remove(value)
+        other = outcome.values[0] if isinstance(outcome, Forward) else None
+        added = () if other is None else (f"initializer {other.name}",)
+        self._editor.remove_initializer(value, graph, other)
         self._tell(
             self.ledger.add(rule.name, rule.exact, name, path_of(graph, self._facts), (f"initializer {name}",), added)
         )

@@ -44,6 +44,8 @@ def reshaped(
     Returns:
         A dim for each element of the target, None where it is not proven.
     """
+    if any(isinstance(wanted, int) and wanted < -1 for wanted in target):
+        return [None] * len(target)  # no run gets past it, though the ONNX reference takes each negative number for -1
     dims = [_proven(wanted, axis, shape, zero_copies) for axis, wanted in enumerate(target)]
     open_axes = [axis for axis, dim in enumerate(dims) if dim is None]
     if shape is None or not open_axes:
