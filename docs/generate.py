@@ -1,6 +1,6 @@
 """Writes the pages of the site that are made from the code. mkdocs-gen-files runs it; nothing of it is kept.
 
-Made are the commands' and the API's reference, the catalogue of rules, the comparison with the peers, and the project's own
+Made are the reference of commands and API, the catalogue of rules, the comparison with the peers, and the project's own
 files.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import importlib
+import inspect
 import itertools
 import re
 import shutil
@@ -54,14 +55,14 @@ def commands() -> None:
     write(
         "reference/commands.md",
         "# Commands\n\n::: mkdocs-click\n    :module: foldproof.cli\n    :command: main\n    :prog_name: foldproof\n"
-        "    :depth: 1\n    :style: table\n",
+        "    :depth: 1\n",
     )
 
 
 def as_markdown(text: str) -> str:
     r"""A help text of click whose paragraphs after `\b` are a title and lines that stay as they are."""
     paragraphs = []
-    for paragraph in text.split("\n\n"):
+    for paragraph in inspect.cleandoc(text).split("\n\n"):
         lines = paragraph.splitlines()
         if lines and lines[0].strip() == "\b":
             title, *rest = (line.strip() for line in lines[1:])
@@ -87,7 +88,9 @@ def names_of(module: object) -> Sequence[str]:
     if listed is not None:
         return sorted(listed, key=str.lower)
     own = vars(module).items()
-    return [name for name, each in own if not name.startswith("_") and getattr(each, "__module__", "") == module.__name__]
+    return [
+        name for name, each in own if not name.startswith("_") and getattr(each, "__module__", "") == module.__name__
+    ]
 
 
 def catalogue() -> None:
@@ -97,12 +100,14 @@ def catalogue() -> None:
         pages = [page_of(rule, rules) for rule in rules]
     index = [
         "# Rules",
-        f"The {len(rules)} rules of Foldproof. *Exact* ones keep each bit of the outputs, *tolerant* ones are equal in real "
-        "arithmetic, where floats may round differently. The level is the least `-O` at which a rule is applied.",
+        f"The {len(rules)} rules of Foldproof. *Exact* ones keep each bit of the outputs; *tolerant* ones are equal in "
+        "real arithmetic, where floats may round differently. The level is the least `-O` at which a rule is applied.",
     ]
     for family, members in itertools.groupby(pages, lambda page: page.rule.family):
         group = list(members)
-        write(f"reference/rules/{family}.md", "\n\n".join([f"# {family}", *map("\n\n".join, map(section, group))]) + "\n")
+        write(
+            f"reference/rules/{family}.md", "\n\n".join([f"# {family}", *map("\n\n".join, map(section, group))]) + "\n"
+        )
         index += [f"## [{family}]({family}.md)", "\n".join(table(group))]
     write("reference/rules/index.md", "\n\n".join(index) + "\n")
 
@@ -124,14 +129,15 @@ def section(page: RulePage) -> Iterator[str]:
     yield f"**{plain(rule.equation)}**"
     if rule.explanation:
         yield plain(rule.explanation)
+    places = ", ".join(f"`{name}`" for name in rule.op_types).replace("`*`", "each operator")
     facts = [
-        ("class", kind(rule)),
-        ("level", f"`-O{rule.level}` and higher"),
-        ("tried at", ", ".join(f"`{name}`" for name in rule.op_types).replace("`*`", "each operator")),
-        ("opsets", opsets(rule)),
-        ("lowers", LOWERS[rule.lowers]),
+        kind(rule),
+        f"`-O{rule.level}` and higher",
+        f"tried at {places}",
+        opsets(rule),
+        f"lowers {LOWERS[rule.lowers]}",
     ]
-    yield "\n".join(["| | |", "| --- | --- |", *(f"| {name} | {value} |" for name, value in facts if value)])
+    yield " · ".join(each for each in facts if each)
     if page.before:
         yield f"Before:\n\n```text\n{page.before}\n```"
         yield f"After:\n\n```text\n{page.after}\n```"
@@ -145,13 +151,15 @@ def kind(rule: Rule) -> str:
 def opsets(rule: Rule) -> str:
     """In which opsets a rule is tried; empty where it is in all."""
     if rule.until == LAST_OPSET:
-        return f"from {rule.since} on" if rule.since > 1 else ""
-    return f"{rule.since} to {rule.until}"
+        return f"from opset {rule.since} on" if rule.since > 1 else ""
+    return f"opsets {rule.since} to {rule.until}"
 
 
 def plain(text: str) -> str:
-    """A text in which Markdown finds nothing."""
-    return re.sub(r"([\\`*_{}\[\]|])", r"\\\1", html.escape(text, quote=False))
+    """A text in which Markdown finds nothing but code."""
+    parts = text.split("`")
+    parts[::2] = [re.sub(r"([\\*_{}\[\]|])", r"\\\1", html.escape(part, quote=False)) for part in parts[::2]]
+    return "`".join(parts)
 
 
 def benchmarks() -> None:

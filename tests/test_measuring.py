@@ -6,7 +6,7 @@ import pytest
 
 import foldproof
 from foldproof.engines import EngineError, Worker
-from foldproof.measuring import measure, telling
+from foldproof.measuring import Medians, measure, telling
 from foldproof.verification.results import Run
 from tests.helpers import parse
 
@@ -63,3 +63,21 @@ def test_a_model_with_external_data_is_measured(tmp_path_factory: pytest.TempPat
     report = foldproof.optimize_file(folder / "in.onnx", folder / "out.onnx", measure=True)
     assert report.measured is not None
     assert report.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("pairs", "agreeing", "is_clear"),
+    # Two-sided, by the binomial distribution: 0.0625, 0.031, 0.039, 0.18, 0.055 and 0.040.
+    [(5, 5, False), (6, 6, True), (9, 8, True), (9, 7, False), (200, 114, False), (200, 115, True)],
+)
+@pytest.mark.parametrize("factor", [0.5, 2.0])
+def test_a_difference_is_clear_where_chance_makes_it_once_in_twenty(
+    pairs: int, agreeing: int, is_clear: bool, factor: float
+) -> None:
+    times = [factor] * agreeing + [1 / factor] * (pairs - agreeing)
+    assert Medians.of([1.0] * pairs, times) == Medians(1.0, factor, is_clear)
+
+
+def test_equal_times_are_no_difference() -> None:
+    assert not Medians.of([1.0] * 9, [1.0] * 9).is_clear
+    assert not Medians.of([1.0] * 9, [1.0] * 6 + [2.0] * 3).is_clear

@@ -7,7 +7,7 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from foldproof.engines import EngineError, Runnable, Worker
 from foldproof.engines.worker import Settings
@@ -37,6 +37,30 @@ class Timings:
         return {"load": _rounded(self.load), "latency": _rounded(self.runs), "runs": len(self.runs)}
 
 
+class Medians(NamedTuple):
+    """What pairs of times say.
+
+    Attributes:
+        before: The median of the model as it was given, in seconds.
+        after: That of the optimized one.
+        is_clear: Whether so many pairs agree on which is less that chance does so once in twenty times or less.
+    """
+
+    before: float
+    after: float
+    is_clear: bool
+
+    @classmethod
+    def of(cls, original: Sequence[float], optimized: Sequence[float]) -> Medians:
+        """The medians of pairs, by a sign test: pairs of equal times say nothing."""
+        before, after = statistics.median(original), statistics.median(optimized)
+        less = sum(b < a for a, b in zip(original, optimized, strict=True))
+        more = sum(b > a for a, b in zip(original, optimized, strict=True))
+        agreeing = less if after < before else more
+        chance = 2 * sum(math.comb(less + more, k) for k in range(agreeing, less + more + 1)) / 2 ** (less + more)
+        return cls(before, after, after != before and chance <= 0.05)
+
+
 @dataclasses.dataclass(frozen=True)
 class Measured:
     """Both models, measured in pairs.
@@ -55,6 +79,16 @@ class Measured:
     def faster(self) -> int:
         """In how many pairs of runs the optimized model took less time."""
         return sum(b < a for a, b in zip(self.original.runs, self.optimized.runs, strict=True))
+
+    @property
+    def load(self) -> Medians:
+        """How long loading takes."""
+        return Medians.of(self.original.load, self.optimized.load)
+
+    @property
+    def latency(self) -> Medians:
+        """How long a run takes."""
+        return Medians.of(self.original.runs, self.optimized.runs)
 
     def to_dict(self) -> dict[str, Any]:
         """The measurement for JSON, times in seconds."""

@@ -22,7 +22,7 @@ def save(folder: Path, *names: str, operator: str = "Relu") -> None:
 
 
 def model(name: str = "y", operator: str = "Relu") -> onnx.ModelProto:
-    text = f"g (float[N,3] x, float[2,3] c) => (float[N,3] {name}, int64 s) {{ {name} = {operator}(x) s = Size(c) }}"
+    text = f"g (float[N,3] x, float[2,3] sized) => (float[N,3] {name}, int64 s) {{ {name} = {operator}(x) s = Size(sized) }}"
     return parse(text)
 
 

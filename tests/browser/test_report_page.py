@@ -261,3 +261,19 @@ def test_a_difference_is_told_first(browser: Browser, tmp_path: Path, sample: tu
     assert "1.0 became 2.0" in browser.texts(".notices li")[0]
     assert browser.texts("#panel") == []
     assert len(rows(browser, "ledger")) == len(report.ledger)
+
+
+def test_outputs_have_the_names_that_they_had_then(browser: Browser, tmp_path: Path) -> None:
+    model = parse(
+        "g (float[N] x) => (float[N] y, float[N] z) { a, b = Split<num_outputs=2>(x) y = Identity(a) z = Identity(b) }"
+    )
+    path, report = page_of(model, tmp_path, verify=False)
+    assert [entry.rule for entry in report.ledger] == ["identity", "identity"]
+    browser.look()
+    browser.open(path)
+    outputs = "#picture-{} g.node.output .title"
+    shown = []
+    for row in range(2):
+        browser.click("[data-table=ledger] tbody tr", row)
+        shown.append([sorted(browser.texts(outputs.format(side))) for side in ("before", "after")])
+    assert shown == [[["y"], ["y"]], [["y", "z"], ["y", "z"]]]

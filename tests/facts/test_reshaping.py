@@ -36,7 +36,7 @@ N, M = Dim.symbol("n"), Dim.symbol("m")
         (None, [3, 4], [3, 4]),
         (None, [0, 4], [None, 4]),
         ([2, 3], [-1, -1], [None, None]),  # not valid
-        ([2, 3], [-2, 3], [2, 3]),  # not valid: it fails
+        ([2, 3], [-2, 3], [None, None]),  # not valid: it fails, so that nothing may take its place
         ([2, 3], [0, 0, 0], [2, 3, 0]),  # not valid: it fails
     ],
 )

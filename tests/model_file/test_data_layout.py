@@ -258,6 +258,84 @@ class TestInPlace:
         assert value_of(model) == OLD
 
 
+class TestOtherModels:
+    """A data file stays for as long as any model refers to it, be it that model's own or not."""
+
+    def copied(self, model: Path) -> Path:
+        return Path(shutil.copy(model, model.with_name("copy.onnx")))
+
+    def linked(self, model: Path) -> Path:
+        write(model, model.with_name("linked.onnx"), link=True)
+        return model.with_name("linked.onnx")
+
+    def linked_from_above(self, model: Path) -> Path:
+        write(model, model.parent.parent / "linked.onnx", link=True)
+        return model.parent.parent / "linked.onnx"
+
+    def linked_as_text(self, model: Path) -> Path:
+        write(model, model.with_name("linked.textproto"), link=True)
+        return model.with_name("linked.textproto")
+
+    def behind_a_link(self, model: Path) -> Path:
+        (model.parent / "other.bin").symlink_to(f"{model.name}.data")
+        proto = onnx.load(model, load_external_data=False)
+        for tensor in proto.graph.initializer:
+            tensor.external_data[0].value = "other.bin"
+        onnx.save(proto, model.with_name("other.onnx"))
+        return model.with_name("other.onnx")
+
+    def weights(self, model: Path) -> set[float]:
+        """The values of all weights: onnx itself reads no links."""
+        weights = model_file.read(model).model.graph.initializers.values()
+        return {float(element) for weight in weights for element in np.unique(weight.const_value.numpy())}
+
+    OTHERS = ("copied", "linked", "linked_from_above", "linked_as_text", "behind_a_link")
+
+    @pytest.mark.parametrize("other", OTHERS)
+    @pytest.mark.parametrize("is_gone", [False, True])
+    def test_its_data_outlives_the_output_that_it_was_written_for(self, other, is_gone, model, out):
+        write(model, out)
+        user = getattr(self, other)(out)
+        save(NEW, model, "one")
+        if is_gone:
+            out.unlink()
+        for _ in range(2):
+            write(model, out)
+        assert value_of(out) == NEW
+        assert self.weights(user) == {OLD}
+        user.unlink()
+        write(model, out)  # now nobody needs it any more
+        assert len([name for name in files(out.parent) if is_data_name(name, out)]) == 1
+
+    @pytest.mark.parametrize("other", OTHERS)
+    def test_its_data_outlives_a_model_that_is_replaced_in_place(self, other, model):
+        user = getattr(self, other)(model)
+        before = model.with_name("in.onnx.data").read_bytes()
+        source = model_file.read(model)
+        for name in "wv":
+            source.model.graph.initializers[name].const_value = ir.tensor(np.full(3000, NEW, np.float32), name=name)
+        with model_file.stage(source.model, source, model, DataLayout(in_place=True)) as staged:
+            staged.commit()
+            assert [path.name for path in staged.left] == ["in.onnx.data"]
+        assert value_of(model) == NEW
+        assert model.with_name("in.onnx.data").read_bytes() == before
+        assert self.weights(user) == {OLD}
+
+    def test_a_model_that_can_not_be_read_may_need_it(self, model, out, monkeypatch):
+        write(model, out)
+        other = self.copied(out)
+        real = Path.open
+
+        def closed(path, *arguments, **named):
+            if path == other:
+                raise PermissionError(13, "Permission denied")
+            return real(path, *arguments, **named)
+
+        monkeypatch.setattr(Path, "open", closed)
+        write(model, out)
+        assert value_of(other) == OLD
+
+
 class TestNames:
     @pytest.mark.parametrize("name", ["m.onnx.data", "m.onnx.1f2e3d4c.data", "m.onnx.2.data", "m.onnx.1f2e3d4c.2.data"])
     def test_names_of_ours(self, name):

@@ -14,8 +14,9 @@ import pytest
 
 import foldproof
 from foldproof.measuring import Measured, Timings
-from foldproof.reporting.html.numbers import Number, numbers_of, seconds_text
+from foldproof.reporting.html.numbers import Number, numbers_of
 from foldproof.reporting.html.page import embedded
+from foldproof.reporting.terminal import seconds_text
 from foldproof.rewriting.packs import installed
 from tests.helpers import parse
 from tests.test_rollback import no_relu

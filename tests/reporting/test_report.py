@@ -8,6 +8,7 @@ from rich.console import Console
 
 import foldproof
 from foldproof.facts.claims import Contradiction
+from foldproof.measuring import Measured, Timings
 from foldproof.reporting import terminal
 from foldproof.reporting.report import Fate, Report
 from tests.helpers import parse
@@ -112,3 +113,11 @@ def test_what_was_not_asked_for_is_said() -> None:
     assert "verification: not asked for" in shown(
         report_of("g (float[2] x) => (int64 s) { s = Size(x) }", verify=False)
     )
+
+
+def test_the_summary_tells_what_was_measured() -> None:
+    report = report_of("g (float[N] x) => (float[N] y) { a = Identity(x) y = Relu(a) }")
+    assert "measured" not in shown(report)
+    times = Timings((0.08,) * 6, (0.002,) * 10), Timings((0.02,) * 6, (0.0019,) * 6 + (0.0021,) * 4)
+    text = shown(dataclasses.replace(report, measured=Measured(*times, {"N": 3})))
+    assert "measured: load 80 ms -> 20 ms (-75 %); latency 2 ms -> 1.9 ms (no clear difference); at N=3\n" in text

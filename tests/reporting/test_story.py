@@ -55,6 +55,17 @@ def test_values_have_their_types_and_both_names() -> None:
     assert (known["x"].kind, known["x"].type) == ("input", "FLOAT[N, 3]")
     assert known["a"].later == "y"
     assert known["a"].is_output
+    assert known["a"].since == story.steps[0].number == 1
+    assert (known["y"].is_output, known["y"].since) == (True, 0)
+
+
+def test_a_value_becomes_an_output_by_the_rewrite_that_makes_it_one() -> None:
+    story = story_of(
+        "g (float[N] x) => (float[N] y, float[N] z) { a = Exp(x) y = Identity(a) b = Sin(x) z = Identity(b) }"
+    )
+    assert [texts(story, step.removed) for step in story.steps] == [["Identity(a) -> y"], ["Identity(b) -> z"]]
+    known = {value.name: value for value in story.values}
+    assert [(known[name].later, known[name].since) for name in "ab"] == [("y", 1), ("z", 2)]
 
 
 def test_what_a_body_takes_from_around_it_is_among_the_inputs_of_its_node() -> None:

@@ -18,7 +18,7 @@ _RETRIES = 3
 """How often a task is done again whose node, or whose worker, has died."""
 
 
-def perform_on_ray(tasks: Sequence[Task], address: str, cores: int) -> Generator[Outcome, None, None]:
+def perform_on_ray(tasks: Sequence[Task], address: str) -> Generator[Outcome, None, None]:
     """Does tasks on a cluster. Where the caller stops asking, those that go on are ended.
 
     The models and the folder of results have to be the same for all nodes: in a shared folder, or at URLs. Foldproof,
@@ -27,7 +27,6 @@ def perform_on_ray(tasks: Sequence[Task], address: str, cores: int) -> Generator
     Args:
         tasks: The tasks.
         address: That of the cluster, or `auto`.
-        cores: How many cores a task takes.
 
     Yields:
         What became of each task, when it has ended.
@@ -40,7 +39,7 @@ def perform_on_ray(tasks: Sequence[Task], address: str, cores: int) -> Generator
     if not was_there:
         _connect(ray, address)
     try:
-        yield from _streamed(ray, tasks, cores)
+        yield from _streamed(ray, tasks)
     finally:
         if not was_there:
             ray.shutdown()
@@ -63,25 +62,23 @@ def _connect(ray: Any, address: str) -> None:
         raise UsageError(f"no Ray cluster can be reached at {address!r}: {reason}", hint=hint) from error
 
 
-def _streamed(ray: Any, tasks: Sequence[Task], cores: int) -> Iterator[Outcome]:
+def _streamed(ray: Any, tasks: Sequence[Task]) -> Iterator[Outcome]:
     """The outcomes, in the order in which they come."""
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-    most_memory = max(int(node.get("memory", 0)) for node in nodes)
-    most_cores = max(int(node.get("CPU", 0)) for node in nodes)
-    remote = ray.remote(perform_apart).options(
-        max_retries=_RETRIES, retry_exceptions=False, num_cpus=min(cores, most_cores), name="foldproof batch"
-    )
+    most = {kind: max((int(node.get(kind, 0)) for node in nodes), default=0) for kind in ("CPU", "memory")}
+    remote = ray.remote(perform_apart).options(max_retries=_RETRIES, retry_exceptions=False, name="foldproof batch")
     running = {}
     for task in sorted(tasks, key=lambda task: -task.memory):
-        # What is larger than each node gets one for itself, rather than none.
-        running[remote.options(memory=min(task.memory, most_memory)).remote(task)] = task
+        # What wants more than any node has gets one for itself, rather than none.
+        wanted = {"num_cpus": min(task.options.jobs or 1, most["CPU"]), "memory": min(task.memory, most["memory"])}
+        running[remote.options(**wanted).remote(task)] = task
     try:
         while running:
             (ended,), _ = ray.wait(list(running), num_returns=1)
             task = running.pop(ended)
             try:
                 yield ray.get(ended)
-            except (ray.exceptions.RayError, ray.exceptions.RayTaskError) as error:
+            except ray.exceptions.RayError as error:
                 reason = " ".join(str(error).split())
                 yield task.ended("died", f"Ray could not do it, and not by {_RETRIES} further tries: {reason}")
     finally:

@@ -47,7 +47,8 @@ def verify(
 
     check_json(json_file, [a, b], force=False)
     with ProgressDisplay(quiet=quiet) as progress:
-        verification = compare(a, b, reference=reference is not None, progress=progress.under("verifying at"), **options)
+        told = progress.under("verifying at")
+        verification = compare(a, b, reference=reference is not None, progress=told, **options)
     write_json(verification.to_dict(), json_file)
     if not quiet and json_file != Path("-"):
         from foldproof.reporting import terminal

@@ -119,7 +119,7 @@ _NARROW = {
     26: ("int2", 4),
 }
 # How often a model is loaded and run to measure it, and how often at least where the time limit is over.
-_LOADS, _RUNS, _LEAST_RUNS = 5, 200, 3
+_LOADS, _RUNS, _LEAST_RUNS = 9, 200, 3
 # Types that it can't take at all, and those that it can't give either.
 _NOT_TAKEN = ("int4)", "int2)")
 _NOT_HANDED_OVER = ("float4e2m1)", "float8e8m0)", "complex64)", "complex128)")

@@ -7,15 +7,10 @@ import re
 from collections.abc import Collection
 from pathlib import Path
 
-import onnx
-from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
-
 from foldproof import earlier_output
 from foldproof.data_layout import is_data_name
-from foldproof.errors import ModelError
-from foldproof.model_file import formats
 from foldproof.model_file.locks import lock_file
-from foldproof.protos import external_locations
+from foldproof.model_file.references import data_of, used_by_others
 
 _KEPT = 50
 """How many letters of the destination's name go into a temporary name: a name may have 255 bytes."""
@@ -30,8 +25,8 @@ def sweep(destination: Path, keep: Collection[Path] = ()) -> None:
     """Takes away what dead runs left beside a destination. The folder has to be locked.
 
     A staged model is dead if its lock is free, which a run that goes on holds. Of the data files that bear a name of
-    ours, and that neither the destination nor a living run refers to, those are taken away that a dead run names, that
-    have a token, or that an earlier run is known to have written.
+    ours, and that neither the destination, nor a living run, nor another model refers to, those are taken away that a
+    dead run names, that have a token, or that an earlier run is known to have written.
 
     Args:
         destination: The model's file.
@@ -47,30 +42,16 @@ def sweep(destination: Path, keep: Collection[Path] = ()) -> None:
     dead = {path for path in staged if path.with_suffix(".onnx") not in living}
     needed = {os.path.realpath(path) for path in data_of(destination).union(keep, *map(data_of, living))}
     named = set().union(*map(data_of, dead))
-    for path in data:
-        if os.path.realpath(path) not in needed:
-            has_token = is_data_name(path.name, destination, with_token=True)
-            if has_token or path in named or earlier_output.is_ours(path):
-                path.unlink(missing_ok=True)
+    going = {
+        path
+        for path in data
+        if os.path.realpath(path) not in needed
+        and (is_data_name(path.name, destination, with_token=True) or path in named or earlier_output.is_ours(path))
+    }
+    for path in going - used_by_others(going, {destination, *staged}, destination.suffix):
+        path.unlink(missing_ok=True)
     for path in dead:
         path.unlink(missing_ok=True)
-
-
-def data_of(model: Path) -> set[Path]:
-    """The data files that the model in a file refers to; none where there is no model.
-
-    Raises:
-        OSError: The file is there and can't be read.
-    """
-    try:
-        data, form, proto = model.read_bytes(), formats.format_of(model), onnx.ModelProto()
-        if form == formats.BINARY:
-            proto.ParseFromString(data)
-        else:
-            proto = formats.from_text(data, form, str(model))
-        return {model.parent / location for location in external_locations(proto)}
-    except (FileNotFoundError, IsADirectoryError, DecodeError, ModelError, RecursionError):
-        return set()
 
 
 def _is_held(path: Path) -> bool:

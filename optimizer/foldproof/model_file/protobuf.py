@@ -8,7 +8,8 @@ from typing import Any
 from google.protobuf.message import Message  # type: ignore[import-untyped]
 from google.protobuf.unknown_fields import UnknownFieldSet  # type: ignore[import-untyped]
 
-_VARINT, _FIXED64, _LENGTH_DELIMITED, _GROUP, _GROUP_END, _FIXED32 = range(6)
+VARINT, FIXED64, LENGTH_DELIMITED, GROUP, GROUP_END, FIXED32 = range(6)
+"""How a field is written: the last three bits of its tag."""
 
 
 class View:
@@ -54,23 +55,23 @@ def _encode(fields: Any) -> bytes:
     out = bytearray()
     for field in fields:
         kind, data = field.wire_type, field.data
-        if kind == _LENGTH_DELIMITED:
+        if kind == LENGTH_DELIMITED:
             out += _length_delimited(field.field_number, data)
             continue
         out += _varint(field.field_number << 3 | kind)
-        if kind == _VARINT:
+        if kind == VARINT:
             out += _varint(data)
-        elif kind == _FIXED64:
+        elif kind == FIXED64:
             out += data.to_bytes(8, "little")
-        elif kind == _FIXED32:
+        elif kind == FIXED32:
             out += data.to_bytes(4, "little")
         else:
-            out += _encode(data) + _varint(field.field_number << 3 | _GROUP_END)
+            out += _encode(data) + _varint(field.field_number << 3 | GROUP_END)
     return bytes(out)
 
 
 def _length_delimited(number: int, data: bytes) -> bytes:
-    return _varint(number << 3 | _LENGTH_DELIMITED) + _varint(len(data)) + data
+    return _varint(number << 3 | LENGTH_DELIMITED) + _varint(len(data)) + data
 
 
 def _varint(number: int) -> bytes:

@@ -22,8 +22,9 @@ from foldproof.data_layout import DataLayout, data_name, is_data_name, is_name_o
 from foldproof.errors import UsageError
 from foldproof.model_file import formats
 from foldproof.model_file.encoding import encode
-from foldproof.model_file.leftovers import data_of, sweep, temporary_name
+from foldproof.model_file.leftovers import sweep, temporary_name
 from foldproof.model_file.locks import folder_locked, lock_file, sync_folder
+from foldproof.model_file.references import data_of, used_by_others
 from foldproof.model_file.source import Source
 
 
@@ -79,7 +80,7 @@ class Staged:
     @property
     def replaced(self) -> list[Path]:
         """The files that `commit` writes over or takes away: those of the model that is there."""
-        return [*sorted(filter(self._goes, self._old_data())), self.destination]
+        return [*sorted(self._going(self._old_data())), self.destination]
 
     def commit(self) -> int:
         """Moves the model to its place, and takes away the data files of the one that was there.
@@ -117,12 +118,14 @@ class Staged:
 
     def _take_away(self, data: set[Path]) -> None:
         """Removes those data files of a model that is gone which can be of no use to another."""
-        _remove(filter(self._goes, data))
+        _remove(self._going(data))
         self.left = tuple(sorted(path for path in data if path.exists()))
 
-    def _goes(self, data: Path) -> bool:
-        """Whether a data file goes with the model at the destination, as it bears its name."""
-        return data.parent == self.destination.parent and is_name_of_model(data.name, self.destination)
+    def _going(self, data: set[Path]) -> set[Path]:
+        """The data files that go with the model at the destination: they bear its name, and no other refers to them."""
+        model = self.destination
+        going = {path for path in data if path.parent == model.parent and is_name_of_model(path.name, model)}
+        return going - used_by_others(going, {model, self.path}, model.suffix)
 
     def discard(self) -> None:
         """Removes what was staged. Does nothing after a commit."""

@@ -51,8 +51,10 @@ class DrawnValue:
         type: Its dtype and shape as proven, such as `FLOAT[N, 3]`; empty where nothing is known.
         constant: The elements of a small constant.
         is_new: Whether a rewrite put it in.
-        is_output: Whether it is an output of the main graph.
+        is_output: Whether it is an output of the main graph, or becomes one.
         later: Its name in the optimized model, where that is another.
+        since: The rewrite by which it became an output, or got its later name; 0 where it was one from the first.
+        until: That by which it is an output no more: only where two models are compared.
     """
 
     name: str
@@ -62,6 +64,8 @@ class DrawnValue:
     is_new: bool = False
     is_output: bool = False
     later: str = ""
+    since: int = 0
+    until: int | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,19 +129,14 @@ class Storyteller(Listener):
         self._begun: dict[ir.Node, Drawn] = {}
         self._gone: list[Drawn] = []
         self._created: list[ir.Node] = []
-        self._stored: list[ir.Value] = []
+        self._replacements: list[ir.Value] = []
         self._makers: list[Drawn] = []
         self._readers: list[ir.Node] = []
         self._readers_before: list[Drawn] = []
 
     def story(self) -> Story:
         """What was done until now."""
-        after = self._all()
-        for value, number in self._numbers.items():
-            drawn = self._values[number]
-            drawn.later = str(value.name) if value.name and value.name != drawn.name else ""
-            drawn.is_output = drawn.is_output or _is_output(value, self._model)
-        return Story(self._before, after, tuple(self._steps), tuple(self._values))
+        return Story(self._before, self._all(), tuple(self._steps), tuple(self._values))
 
     # What the rewriter tells -----------------------------------------------------------------------------------------
 
@@ -160,8 +159,7 @@ class Storyteller(Listener):
 
     def replaced(self, output: ir.Value, value: ir.Value) -> None:
         """See `Listener`."""
-        if value.producer() is None and value.is_initializer():
-            self._stored.append(value)
+        self._replacements.append(value)
 
     def removed(self, node: ir.Node, inputs: Sequence[ir.Value]) -> None:
         """See `Listener`."""
@@ -171,6 +169,9 @@ class Storyteller(Listener):
     def written(self, entry: Entry) -> None:
         """See `Listener`: an entry without a node is about an initializer."""
         if self._gone:
+            for value in self._replacements:
+                self._take_its_place(value, entry.number)
+            stored = [each for each in self._replacements if each.producer() is None and each.is_initializer()]
             added = tuple(self._drawn(node) for node in self._created if node.graph is not None)
             readers = tuple(self._drawn(reader) for reader in self._readers if reader.graph is not None)
             self._steps.append(
@@ -178,11 +179,19 @@ class Storyteller(Listener):
                     entry.number,
                     tuple(self._gone),
                     added,
-                    tuple(dict.fromkeys(map(self._number, self._stored))),
+                    tuple(dict.fromkeys(map(self._number, stored))),
                     (*self._makers, *self._readers_before),
                     (*self._makers, *readers),
                 )
             )
+
+    def _take_its_place(self, value: ir.Value, step: int) -> None:
+        """What takes the place of an output of a graph takes its name."""
+        drawn = self._values[self._number(value)]
+        is_output = _is_output(value, self._model)
+        if is_output != drawn.is_output or value.name not in (drawn.name, drawn.later):
+            later = str(value.name) if value.name != drawn.name else ""
+            drawn.is_output, drawn.later, drawn.since = drawn.is_output or is_output, later, step
 
     # Nodes and values as they are now --------------------------------------------------------------------------------
 
@@ -198,7 +207,7 @@ class Storyteller(Listener):
             "" if node.graph is None else path_of(node.graph, self._facts),
             tuple(map(self._number, [*given, *captured])),
             tuple(self._number(output) for output in node.outputs if output.name),
-            _attributes(node),
+            attributes_text(node),
         )
 
     def _number(self, value: ir.Value) -> int:
@@ -209,12 +218,9 @@ class Storyteller(Listener):
         return number
 
     def _described(self, value: ir.Value) -> DrawnValue:
-        tensor = value.const_value
         is_constant = value.producer() is None and value.is_initializer()
         kind = "node" if value.producer() is not None else "constant" if is_constant else "input"
-        constant = ""
-        if is_constant and tensor is not None and 0 < tensor.size <= MAX_SHOWN:
-            constant = _cut(str(tensor.numpy().tolist()))
+        constant = elements_text(value.const_value) if is_constant else ""
         text = _type(value, self._facts)
         return DrawnValue(str(value.name), kind, text, constant, self._is_rewriting, _is_output(value, self._model))
 
@@ -242,7 +248,13 @@ def _type(value: ir.Value, facts: Facts) -> str:
     return _cut(f"{'' if dtype is None else dtype.name}[{', '.join(map(str, fact.shape))}]")
 
 
-def _attributes(node: ir.Node) -> str:
+def elements_text(tensor: ir.TensorProtocol | None) -> str:
+    """The elements of a small tensor; empty for others."""
+    return "" if tensor is None or not 0 < tensor.size <= MAX_SHOWN else _cut(str(tensor.numpy().tolist()))
+
+
+def attributes_text(node: ir.Node) -> str:
+    """The attributes of a node as a person writes them, and what its bodies hold."""
     texts = [_attribute(each) for name, each in sorted(node.attributes.items())]
     bodies = list(bodies_of(node)) if node.attributes else []
     if bodies:

@@ -18,6 +18,7 @@ from foldproof.rewriting.ledger import Entry
 from foldproof.rewriting.rule import ANY, LAST_OPSET, Rule
 
 if TYPE_CHECKING:
+    from foldproof.measuring import Measured, Medians
     from foldproof.profiling import Profile
     from foldproof.verification import Verification
 
@@ -35,6 +36,10 @@ MAX_RULES = 10
 
 MAX_NOTES = 2
 """Notes and warnings of one kind, and bindings in a line; `verbose` shows all."""
+
+
+UNCLEAR = "no clear difference"
+"""Said of times where the pairs of runs don't agree on which model takes less."""
 
 
 def show(report: Report, *, verbose: bool = False, console: Console | None = None) -> None:
@@ -237,12 +242,24 @@ def _lines(report: Report, verbose: bool) -> Iterable[str]:
         yield from _verification_lines(report.verification, verbose)
     elif report.verdict == "not asked":
         yield "verification: not asked for"
+    if report.measured is not None:
+        yield _measured(report.measured)
     yield from _some([f"note: {safe(each)}" for each in report.contradictions], "wrong declarations", verbose)
     yield from _some([f"[yellow]warning:[/] {safe(each)}" for each in report.warnings], "warnings", verbose)
     stages = ", ".join(f"{stage} {seconds:.2f}" for stage, seconds in report.seconds.items())
     yield f"seconds: {sum(report.seconds.values()):.2f} ({stages})"
     if report.output is not None:
         yield f"written: {safe(report.output)}"
+
+
+def _measured(measured: Measured) -> str:
+    load, latency = (_medians(each) for each in (measured.load, measured.latency))
+    return f"measured: load {load}; latency {latency}; at {safe(binding_text(measured.binding))}"
+
+
+def _medians(found: Medians) -> str:
+    change = f"{100 * (found.after / found.before - 1):+.0f} %" if found.is_clear else UNCLEAR
+    return f"{seconds_text(found.before)} -> {seconds_text(found.after)} ({change})"
 
 
 def _some(lines: list[str], what: str, verbose: bool) -> Iterable[str]:
@@ -281,3 +298,11 @@ def bytes_text(count: int) -> str:
         if count >= size:
             return f"{count / size:.2f} {unit}"
     return f"{count} bytes"
+
+
+def seconds_text(seconds: float) -> str:
+    """A time as a person reads it: `1.25 ms`."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds * 1e6:.3g} µs"

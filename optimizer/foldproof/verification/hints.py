@@ -8,6 +8,7 @@ numbers. It is a light look at the structure, not a proof: a hint only decides w
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Mapping
 
 import onnx
@@ -97,7 +98,7 @@ class _Finder:
         domain, op = canonical(node.domain), node.op_type
         if op == "Constant" and not domain:
             value = attribute_of(node, "value")
-            if value is not None:
+            if value is not None and node.output:
                 tables[node.output[0]] = value.t
             return
         if not any(name in flows for name in node.input) and not any(True for _ in bodies(node)):
@@ -139,10 +140,10 @@ class _Finder:
     def propagate(self, node: onnx.NodeProto, flows: _Flows, tables: _Tables) -> None:
         op = node.op_type
         if op in _SAME_VALUES:
-            moved = flows.get(node.input[0], set())
+            moved = flows.get(_input(node, 0), set())
         elif op in _MIX_VALUES:
             moved = {each for name in node.input for each in flows.get(name, ())}
-        elif op in ("Add", "Sub") and len(node.input) == 2:
+        elif op in ("Add", "Sub"):
             moved = self.shifted(node, flows, tables)
         else:
             return
@@ -151,7 +152,7 @@ class _Finder:
                 flows[name] = moved
 
     def shifted(self, node: onnx.NodeProto, flows: _Flows, tables: _Tables) -> set[tuple[str, int]]:
-        for name, other in (tuple(node.input), tuple(reversed(node.input))):
+        for name, other in itertools.permutations(node.input, 2):
             constant = self.integer(tables.get(other))
             if name in flows and constant is not None and (node.op_type == "Add" or name == node.input[0]):
                 by = constant if node.op_type == "Add" else -constant
@@ -168,12 +169,12 @@ class _Finder:
             for indices, table in _EMBED_LAYER_NORM.items():
                 self.index(node, indices, table, flows, tables)
         elif op == "OneHot" and not domain:
-            self.below(flows.get(node.input[0], set()), self.integer(tables.get(node.input[1])))
+            self.below(flows.get(_input(node, 0), set()), self.integer(tables.get(_input(node, 1))))
         elif op == "Equal" and not domain:
-            for name, other in (tuple(node.input), tuple(reversed(node.input))):
+            for name, other in itertools.permutations(node.input, 2):
                 self.compared(flows.get(name, set()), self.integer(tables.get(other)))
         elif op in ("Log", "Sqrt") and not domain:
-            for name, _ in flows.get(node.input[0], ()):
+            for name, _ in flows.get(_input(node, 0), ()):
                 self.update(name, positive=True)
         elif op in ("Conv", "MatMul", "Gemm", "LSTM", "GRU", "RNN", "Scaler") and len(node.input) > 1:
             self.weights(node, flows, tables)
@@ -244,3 +245,8 @@ class _Finder:
             return None
         value = float(numpy_helper.to_array(table).reshape(-1)[0])
         return int(value) if value.is_integer() else None
+
+
+def _input(node: onnx.NodeProto, index: int) -> str:
+    """The name of an input; `""` where the node lacks it: nothing here has looked at whether nodes are well-formed."""
+    return node.input[index] if index < len(node.input) else ""

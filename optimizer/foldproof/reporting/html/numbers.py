@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import re
-import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Literal
 
 from foldproof.dims import binding_text
 from foldproof.reporting.report import Report
-from foldproof.reporting.terminal import bytes_text
+from foldproof.reporting.terminal import UNCLEAR, bytes_text, seconds_text
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,26 +72,10 @@ def _times(report: Report) -> Iterator[Number]:
     measured = report.measured
     assert measured is not None
     pairs, binding = len(measured.original.runs), binding_text(measured.binding)
-    notes = {
-        "load time": "in onnxruntime, median",
-        "latency": f"median at {binding}; less in {measured.faster} of {pairs} pairs of runs",
-    }
-    times = {
-        "load time": (measured.original.load, measured.optimized.load),
-        "latency": (measured.original.runs, measured.optimized.runs),
-    }
-    for title, (original, optimized) in times.items():
-        before, after = statistics.median(original), statistics.median(optimized)
-        change, kind = _change(before, after) if _is_clear(original, optimized) else ("no clear difference", "same")
-        yield Number(title, seconds_text(before), seconds_text(after), change, kind, notes[title])
-
-
-def _is_clear(original: Sequence[float], optimized: Sequence[float]) -> bool:
-    """Whether so many pairs say the same that chance does so once in twenty times or less: a sign test."""
-    less = sum(b < a for a, b in zip(original, optimized, strict=True))
-    more = sum(b > a for a, b in zip(original, optimized, strict=True))
-    is_less = statistics.median(optimized) < statistics.median(original)
-    return abs(less - more) > 1.96 * math.sqrt(len(original)) and (less > more) == is_less
+    notes = "in onnxruntime, median", f"median at {binding}; less in {measured.faster} of {pairs} pairs of runs"
+    for title, found, note in zip(("load time", "latency"), (measured.load, measured.latency), notes, strict=True):
+        change, kind = _change(found.before, found.after) if found.is_clear else (UNCLEAR, "same")
+        yield Number(title, seconds_text(found.before), seconds_text(found.after), change, kind, note)
 
 
 def _count(title: str, before: int, after: int) -> Number:
@@ -132,11 +114,3 @@ def _written(expression: str) -> str:
         return "varies with the dims"
     powers = re.sub(r"\*\*([0-9]+)", lambda power: power[1].translate(_RAISED), expression)
     return re.sub(r"\d{5,}", lambda number: f"{int(number[0]):,}", powers).replace("*", "·")
-
-
-def seconds_text(seconds: float) -> str:
-    """A time as a person reads it: `1.25 ms`."""
-    for unit, size in (("s", 1.0), ("ms", 1e-3)):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds * 1e6:.3g} µs"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +10,13 @@ from foldproof import __version__
 from foldproof.dims import binding_text
 from foldproof.reporting.html.numbers import numbers_of
 from foldproof.reporting.html.page import page
-from foldproof.reporting.neighbourhoods import grouped
+from foldproof.reporting.html.story_data import story_data
 from foldproof.reporting.report import Fate, Report
-from foldproof.reporting.story import Drawn, Story
 from foldproof.reporting.terminal import fate_value
 from foldproof.rewriting import Rule
 from foldproof.verification.results import Run
 
-SCRIPTS = ("dagre", "dom", "table", "picture", "neighbourhood", "report")
+SCRIPTS = ("dagre", "dom", "table", "picture", "neighbourhood", "panel", "report")
 
 VERDICTS = {
     "verified": ("Verified", "good", "✓"),
@@ -92,7 +91,7 @@ def _data(report: Report, equations: Mapping[str, str]) -> dict[str, Any]:
         ],
         "contradictions": [each.to_dict() for each in report.contradictions],
         "runs": [] if verification is None else [_run(run) for run in verification.runs],
-        "story": None if report.story is None else _story(report.story),
+        "story": None if report.story is None else story_data(report.story),
     }
 
 
@@ -121,37 +120,3 @@ def _run(run: Run) -> dict[str, Any]:
         "error": "0" if run.max_absolute_error == 0 else f"{run.max_absolute_error:.3g}",
         "ulps": "0" if run.max_ulps == 0 else f"{run.max_ulps:.3g}",
     }
-
-
-def _story(story: Story) -> dict[str, Any]:
-    """The story with each node written down once: most stand in both graphs, and around many rewrites."""
-    numbers: dict[Drawn, int] = {}
-
-    def numbered(nodes: Sequence[Drawn]) -> list[int]:
-        return [numbers.setdefault(node, len(numbers)) for node in nodes]
-
-    place = {step.number: k for k, step in enumerate(story.steps)}
-    found = {
-        "before": numbered(story.before),
-        "after": numbered(story.after),
-        "steps": [
-            {
-                "n": step.number,
-                "removed": numbered(step.removed),
-                "added": numbered(step.added),
-                "constants": step.constants,
-                "aroundBefore": numbered(step.around_before),
-                "aroundAfter": numbered(step.around_after),
-            }
-            for step in story.steps
-        ],
-        "regions": [[place[step.number] for step in region] for region in grouped(story)],
-        "values": [
-            [each.name, each.kind, each.type, each.constant, int(each.is_new), int(each.is_output), each.later]
-            for each in story.values
-        ],
-    }
-    found["nodes"] = [
-        [node.operator, node.name, node.graph, node.inputs, node.outputs, node.attributes] for node in numbers
-    ]
-    return found

@@ -2,7 +2,7 @@
 /* Which nodes of a story stand in a picture, and what is written on them.
 
    story: {nodes: [[operator, name, graph, inputs, outputs, attributes]], values: [[name, kind, type, constant, isNew,
-   isOutput, later]], before: [node], after: [node], steps: [{n, removed, added, constants, aroundBefore, aroundAfter}],
+   isOutput, later, since, until]], before: [node], after: [node], steps: [{n, removed, added, constants, aroundBefore, aroundAfter}],
    regions: [[place in steps]]}; nodes and values are given by their number. */
 
 const MOST_NODES = 70;
@@ -18,7 +18,6 @@ function shapeOf(type) {
 class Side {
   constructor(story, name) {
     this.story = story;
-    this.isAfter = name === "after";
     this.list = story[name];
     this.makers = new Map();
     this.readers = new Map();
@@ -79,31 +78,33 @@ class Story {
     }
   }
 
-  valueName(value, isAfter) {
-    const [name, , , , , , later] = this.story.values[value];
-    return isAfter && later ? later : name;
+  /* The name of a value after so many rewrites. */
+  valueName(value, at) {
+    const [name, , , , , , later, since] = this.story.values[value];
+    return later && since <= at ? later : name;
   }
 
-  text(node, isAfter) {
+  text(node, at) {
     const [operator, , , inputs, outputs, attributes] = this.story.nodes[node];
-    const names = (values) => values.map((value) => this.valueName(value, isAfter)).join(", ");
+    const names = (values) => values.map((value) => this.valueName(value, at)).join(", ");
     return `${operator}(${names(inputs)}) → ${names(outputs)}${attributes ? `; ${attributes}` : ""}`;
   }
 
-  /* Nodes and edges as a Picture draws them. */
-  scene(shown, { isAfter, kindOf, isCore, newConstants, side = null, expand = null, hiddenOf = null }) {
+  /* Nodes and edges as a Picture draws them, after so many rewrites. */
+  scene(shown, { at, kindOf, isCore, newConstants, side = null, expand = null, hiddenOf = null }) {
     const [nodes, edges] = [new Map(), []];
     const makers = new Map();
     for (const node of shown) for (const value of this.story.nodes[node][4]) makers.set(value, `n${node}`);
     const describe = (value) => {
-      const [name, , type, constant] = this.story.values[value];
+      const [, , type, constant] = this.story.values[value];
+      const name = this.valueName(value, at);
       return constant ? `${name} = ${constant}` : `${name} ${type}`.trim();
     };
     const used = new Set();
     for (const node of shown) {
       const [operator, name, , inputs, outputs, attributes] = this.story.nodes[node];
       const isConstant = operator === "Constant";
-      const lines = outputs.length && !isConstant ? [shortened(this.valueName(outputs[0], isAfter))] : [];
+      const lines = outputs.length && !isConstant ? [shortened(this.valueName(outputs[0], at))] : [];
       const weights = [];
       let hidden = 0;
       for (const value of new Set(inputs)) {
@@ -114,7 +115,7 @@ class Story {
           used.add(value);
         } else if (from === undefined && kind === "input") {
           from = `i${value}`;
-          nodes.set(from, { title: shortened(this.valueName(value, isAfter)), lines: type ? [shortened(type)] : [], kind: "input", isCore: false, full: `input ${describe(value)}` });
+          nodes.set(from, { title: shortened(this.valueName(value, at)), lines: type ? [shortened(type)] : [], kind: "input", isCore: false, full: `input ${describe(value)}` });
         } else if (from === undefined && kind === "constant") weights.push(shortened(describe(value), 34));
         else if (from === undefined) hidden += 1;
         if (from !== undefined) edges.push({ from, to: `n${node}`, label: from[0] === "n" ? shapeOf(type) : "", full: describe(value) });
@@ -126,20 +127,20 @@ class Story {
       const kind = kindOf(node);
       nodes.set(`n${node}`, {
         title: isConstant && outputs.length ? shortened(describe(outputs[0]), 28) : shortened(operator), lines, kind, isCore: isCore(node),
-        full: `${this.text(node, isAfter)}${name ? ` (${name})` : ""}${WORDS[kind] ? `: ${WORDS[kind]}` : ""}`,
+        full: `${this.text(node, at)}${name ? ` (${name})` : ""}${WORDS[kind] ? `: ${WORDS[kind]}` : ""}`,
         expand: hidden && expand ? () => expand(node) : null,
       });
       for (const value of outputs) {
-        const [, , type, , , isOutput] = this.story.values[value];
-        if (!isOutput) continue;
-        nodes.set(`o${value}`, { title: shortened(this.valueName(value, isAfter)), lines: type ? [shortened(type)] : [], kind: "output", isCore: false, full: `output ${describe(value)}` });
+        const [, , type, , , isOutput, , since, until] = this.story.values[value];
+        if (!isOutput || since > at || (until !== null && at >= until)) continue;
+        nodes.set(`o${value}`, { title: shortened(this.valueName(value, at)), lines: type ? [shortened(type)] : [], kind: "output", isCore: false, full: `output ${describe(value)}` });
         edges.push({ from: `n${node}`, to: `o${value}`, label: "", full: describe(value) });
       }
     }
     for (const value of newConstants) {
       const [, , type, constant, , isOutput] = this.story.values[value];
       if (!used.has(value) && !isOutput) continue;
-      nodes.set(`v${value}`, { title: shortened(constant || type || "constant", 26), lines: [shortened(this.valueName(value, isAfter))], kind: "constant", isCore: true, full: `constant ${describe(value)}` });
+      nodes.set(`v${value}`, { title: shortened(constant || type || "constant", 26), lines: [shortened(this.valueName(value, at))], kind: "constant", isCore: true, full: `constant ${describe(value)}` });
     }
     for (const [hidden, run] of hiddenOf ?? []) this.collapse(nodes, edges, hidden, run, makers, side, expand);
     return [nodes, edges];
@@ -165,7 +166,7 @@ class Story {
     const core = new Set(mine.slice(0, MOST_NODES));
     const constants = new Set(isAfter ? step.constants : []);
     const [nodes, edges] = this.scene(new Set([...core, ...around]), {
-      isAfter: false, isCore: (node) => core.has(node), newConstants: constants,
+      at: isAfter ? step.n : step.n - 1, isCore: (node) => core.has(node), newConstants: constants,
       kindOf: (node) => (core.has(node) ? (isAfter ? "added" : "removed") : other.has(node) ? "kept" : "changed"),
     });
     return { nodes, edges, note: mine.length > core.size ? `${core.size} of ${mine.length} nodes` : "" };
@@ -187,7 +188,7 @@ class Story {
     const shown = core.size ? side.around(core, anchors, (node) => this.kinds[name](node) !== "kept") : new Set();
     for (const node of extra) if (present.has(node)) shown.add(node);
     const [nodes, edges] = this.scene(shown, {
-      isAfter, kindOf: this.kinds[name], isCore: (node) => anchors.has(node), side, newConstants: this.constants(shown, isAfter),
+      at: isAfter ? Infinity : 0, kindOf: this.kinds[name], isCore: (node) => anchors.has(node), side, newConstants: this.constants(shown, isAfter),
       expand: (node) => expand(new Set([...side.neighbours(node)])),
     });
     return { nodes, edges, note: `${shown.size.toLocaleString("en")} of ${counted(side.list.length, "node")}` };
@@ -249,7 +250,7 @@ class Story {
     if (shown.size + runs.size > LARGEST_WHOLE) return null;
     const anchors = new Set(step ? [...step.removed, ...step.added] : []);
     const [nodes, edges] = this.scene(shown, {
-      isAfter, kindOf: this.kinds[name], isCore: (node) => anchors.has(node), side: null, newConstants: this.constants(shown, isAfter),
+      at: isAfter ? Infinity : 0, kindOf: this.kinds[name], isCore: (node) => anchors.has(node), side: null, newConstants: this.constants(shown, isAfter),
     });
     for (const [key, run] of runs) {
       const makers = new Map();

@@ -14,7 +14,13 @@
   /* The ledger and its pictures ---------------------------------------------------------------------------------- */
 
   function ledger(root) {
-    const panel = story ? new Panel() : null;
+    const panel = story ? new Panel(story, {
+      told,
+      stepOf: (entry) => story.stepOf.get(entry.number),
+      label: (entry) => `rewrite ${entry.number}, ${entry.rule} at ${entry.place}`,
+      sides: { before: "Before", after: "After" },
+      nothing: "This rewrite is about an initializer: no node changes.",
+    }) : null;
     const table = new DataTable(root, {
       noun: "rewrite",
       rows: data.ledger,
@@ -55,70 +61,16 @@
       el("div", { class: "equation" }, data.rules[entry.rule] ?? ""));
   }
 
-  class Panel {
-    constructor() {
-      this.mode = "step";
-      this.extra = { before: new Set(), after: new Set() };
-      this.pictures = { before: new Picture(byId("picture-before"), "Before"), after: new Picture(byId("picture-after"), "After") };
-      for (const input of document.querySelectorAll("input[name=mode]")) {
-        input.checked = input.value === this.mode;
-        input.addEventListener("change", () => { this.mode = input.value; this.forget(); this.draw(); });
-      }
-      byId("previous").addEventListener("click", () => this.go(-1));
-      byId("next").addEventListener("click", () => this.go(1));
-    }
-
-    go(by) {
-      const at = this.table.found.indexOf(this.entry) + by;
-      if (at >= 0 && at < this.table.found.length) this.table.choose(this.table.found[at]);
-    }
-
-    forget() {
-      this.extra = { before: new Set(), after: new Set() };
-    }
-
-    show(entry) {
-      const isFirst = !this.entry;
-      this.entry = entry;
-      this.forget();
-      const fact = (title, texts) => (texts.length ? [el("dt", {}, title), el("dd", {}, list(texts, 12))] : []);
-      byId("chosen").replaceChildren(
-        el("h3", { id: "chosen-title" }, el("span", { class: "quiet" }, `Rewrite ${entry.number} `), entry.rule, el("span", { class: "tag" }, entry.exact ? "exact" : "tolerant")),
-        el("p", { class: "equation" }, data.rules[entry.rule] ?? ""),
-        el("div", { class: "told", tabindex: "0", role: "group", "aria-label": "What it did, and why" },
-          el("dl", {}, el("dt", {}, "Place"), el("dd", {}, code(entry.place), entry.graph ? el("span", { class: "quiet" }, ` in ${entry.graph}`) : null),
-            ...fact("Taken away", entry.removed), ...fact("Put in", entry.added), ...fact("Rests on", entry.because))),
-      );
-      this.draw();
-      if (isFirst) return;
-      announce(`Picture of rewrite ${entry.number}, ${entry.rule} at ${entry.place}`);
-      const panel = byId("panel");
-      if (panel.getBoundingClientRect().top > window.innerHeight - 120 || getComputedStyle(panel).position !== "sticky") panel.scrollIntoView({ block: "start" });
-    }
-
-    draw() {
-      const step = story.stepOf.get(this.entry.number);
-      for (const name of ["before", "after"]) {
-        const isAfter = name === "after";
-        const label = `${isAfter ? "After" : "Before"} rewrite ${this.entry.number}`;
-        const isDrawn = step || this.mode === "whole";
-        const scene = isDrawn ? this.scene(step, isAfter, name) : null;
-        this.pictures[name].draw(scene?.nodes ?? new Map(), scene?.edges ?? [], {
-          label: scene ? `${label}: ${[...scene.nodes.values()].map((node) => node.title).slice(0, 12).join(", ")}` : label,
-          note: scene?.note ?? "",
-          nothing: !isDrawn ? "This rewrite is about an initializer: no node changes." : scene ? "Nothing is left here." : "Too much of this graph changed to draw it as a whole.",
-        });
-      }
-    }
-
-    scene(step, isAfter, name) {
-      const expand = (nodes) => {
-        for (const node of nodes) this.extra[name].add(node);
-        this.draw();
-      };
-      if (this.mode === "step") return story.stepScene(step, isAfter);
-      return this.mode === "place" ? story.regionScene(step, isAfter, this.extra[name], expand) : story.wholeScene(step, isAfter, this.extra[name], expand);
-    }
+  /* What a rewrite did, and why, over its picture. */
+  function told(entry) {
+    const fact = (title, texts) => (texts.length ? [el("dt", {}, title), el("dd", {}, list(texts, 12))] : []);
+    return [
+      el("h3", { id: "chosen-title" }, el("span", { class: "quiet" }, `Rewrite ${entry.number} `), entry.rule, el("span", { class: "tag" }, entry.exact ? "exact" : "tolerant")),
+      el("p", { class: "equation" }, data.rules[entry.rule] ?? ""),
+      el("div", { class: "told", tabindex: "0", role: "group", "aria-label": "What it did, and why" },
+        el("dl", {}, el("dt", {}, "Place"), el("dd", {}, code(entry.place), entry.graph ? el("span", { class: "quiet" }, ` in ${entry.graph}`) : null),
+          ...fact("Taken away", entry.removed), ...fact("Put in", entry.added), ...fact("Rests on", entry.because))),
+    ];
   }
 
   /* Where in the file something changed: a bar for each part of it, as high as much changed there. */
