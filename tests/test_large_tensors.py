@@ -7,7 +7,7 @@ import numpy as np
 import onnx_ir as ir
 import pytest
 
-from foldproof.large_tensors import digest_of
+from foldproof.large_tensors import digest_of, let_go
 
 
 @pytest.mark.parametrize("dtype", [ir.DataType.FLOAT, ir.DataType.INT4, ir.DataType.BFLOAT16])
@@ -27,3 +27,15 @@ def test_data_that_may_not_be_read_is_not_read(tmp_path: Path) -> None:
     )
     with pytest.raises(ValueError, match="outside"):
         digest_of(tensor)
+
+
+def test_a_view_that_outlives_its_map_stays_good(tmp_path: Path) -> None:
+    (tmp_path / "data").write_bytes(np.arange(4, dtype=np.float32).tobytes())
+    tensor = ir.ExternalTensor("data", 0, 16, ir.DataType.FLOAT, shape=ir.Shape([4]), name="t", base_dir=tmp_path)
+    with let_go(tensor):
+        kept = tensor.numpy()
+    assert tensor.raw is None  # it counts as unmapped
+    np.testing.assert_array_equal(kept, [0, 1, 2, 3])
+    with let_go(tensor):  # and is mapped anew
+        np.testing.assert_array_equal(tensor.numpy(), kept)
+    np.testing.assert_array_equal(kept, [0, 1, 2, 3])

@@ -82,11 +82,12 @@ def linked_location(data: Path, destination: Path) -> str:
     Raises:
         UsageError: The file lies neither in the model's folder nor below it. ONNX lets no location leave the folder.
     """
-    folder = Path(os.path.realpath(destination.parent))
-    if not Path(os.path.realpath(data)).is_relative_to(folder):
+    folder, real = Path(os.path.realpath(destination.parent)), Path(os.path.realpath(data))
+    if not real.is_relative_to(folder):
         raise UsageError(
             f"the weights in {data} can't be linked from {destination}: a model may only refer to files in its own "
             "folder or below it",
             hint="Write the output to the folder of the weights or above it, or leave out --link-weights",
         )
-    return Path(os.path.relpath(data, destination.parent)).as_posix()
+    named = Path(os.path.realpath(data.parent)) / data.name  # it may be a link itself, and stays that
+    return (named if named.is_relative_to(folder) else real).relative_to(folder).as_posix()

@@ -35,6 +35,8 @@ def check_destination(
             return
         if target.is_dir():
             raise UsageError(f"{target} is a folder", hint=f"Name a file to write with {option}")
+        if not target.is_file():
+            raise UsageError(f"{target} is no regular file, so it can't be replaced", hint=hint)
         is_input = any(path.exists() and target.samefile(path) for path in inputs)
         if in_place and is_input:
             return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import os
 from pathlib import Path
 
 from foldproof.cache_folder import cache_folder
@@ -50,4 +51,4 @@ def _stamp(path: Path) -> dict[str, object]:
 
 
 def _record(path: Path) -> Path:
-    return cache_folder() / "outputs" / f"{hashlib.sha256(str(path.resolve()).encode()).hexdigest()}.json"
+    return cache_folder() / "outputs" / f"{hashlib.sha256(os.fsencode(path.resolve())).hexdigest()}.json"

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import onnx_ir as ir
+
+if TYPE_CHECKING:
+    import onnx
 
 
 def bodies_of(node: ir.Node) -> Sequence[ir.Graph]:
@@ -123,6 +127,15 @@ def operator_name(node: ir.Node) -> str:
 def tensor_type(dtype: ir.DataType) -> str:
     """A tensor's type as operator schemas spell it: `tensor(int64)`."""
     return f"tensor({dtype.name.lower()})"
+
+
+def admitted_types(schema: onnx.defs.OpSchema, formal: onnx.defs.OpSchema.FormalParameter) -> frozenset[str]:
+    """The types that a schema admits for one of its inputs or outputs, as `tensor_type` spells them.
+
+    `formal.types` says the same, but onnx 1.20 can't hand it out.
+    """
+    constraints = {each.type_param_str: each.allowed_type_strs for each in schema.type_constraints}
+    return frozenset(constraints.get(formal.type_str, [formal.type_str]))
 
 
 def dtype_name(dtype: ir.DataType) -> str:

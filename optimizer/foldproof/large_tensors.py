@@ -21,14 +21,22 @@ _PAGE = 4096
 def let_go(tensor: ir.TensorProtocol | None) -> Iterator[None]:
     """Unmaps a tensor of a data file after it was read, where it was not mapped before.
 
-    A view of its elements must not outlive the `with` statement.
+    A view of its elements that outlives the `with` statement stays good: its map goes with it.
     """
     was_mapped = not isinstance(tensor, ir.ExternalTensor) or tensor.raw is not None
     try:
         yield
     finally:
         if isinstance(tensor, ir.ExternalTensor) and not was_mapped:
-            tensor.release()
+            unmap(tensor)
+
+
+def unmap(tensor: ir.ExternalTensor) -> None:
+    """Lets go of the map of a data file: at once, or with the last view of it, where there is one."""
+    try:
+        tensor.release()
+    except BufferError:  # the map itself goes with its last view
+        tensor.raw = None
 
 
 class _Digest:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, TypeVar
 import onnx
 import onnx_ir as ir
 
-from foldproof import earlier_output, model_file
+from foldproof import model_file
 from foldproof.attempts import Attempts
 from foldproof.bisection import Suspicion, first_bad
 from foldproof.destinations import check_destination, check_empty, check_report, write_json, write_text
@@ -173,9 +173,7 @@ class Optimizer:
             if path is None:
                 run.write_stream(target)
                 return run.report(output=Path("-"))
-            for written in run.commit():
-                if not self.options.in_place:  # the person's own name stays theirs
-                    earlier_output.remember(written)
+            run.commit()
             if self.options.certificate is not None:
                 certificate = run.certificate()
                 write_json(certificate, self.options.certificate, what="certificate", option="--certificate")
@@ -440,6 +438,6 @@ def _runnable(model: AnyModel, temporary: contextlib.ExitStack) -> Runnable:
         if source.file is not None:
             return source.file
         path = Path(temporary.enter_context(tempfile.TemporaryDirectory(prefix="foldproof-"))) / "model.onnx"
-        model_file.write(source.model, source, path)
+        model_file.write(source.model, source, path, is_output=False)
         return path
     return source.proto if source.proto is not None else model_file.to_proto(source.model, source)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import onnx
 import onnx_ir as ir
 
-from foldproof import earlier_output, model_file
+from foldproof import model_file
 from foldproof.dims import bind_dims
 from foldproof.engines import EngineError, Worker
 from foldproof.engines.checker import checker_complaint
@@ -380,7 +380,7 @@ class Run:
 
     def write(self, path: Path) -> None:
         """Writes the optimized model, which nobody has verified yet, to a place of ours."""
-        model_file.write(self.source.model, self.source, path)
+        model_file.write(self.source.model, self.source, path, is_output=False)
 
     def write_stream(self, stream: BinaryIO) -> None:
         """Writes the optimized model to a stream.
@@ -397,23 +397,17 @@ class Run:
                 raise UsageError(f"the output can't be written: {error.strerror or error}") from error
             self._bytes_after = len(contents)
 
-    def commit(self) -> list[Path]:
+    def commit(self) -> None:
         """Puts the staged files in their place.
-
-        Returns:
-            The files.
 
         Raises:
             UsageError: They can't be written there.
         """
         assert self._staged is not None, "stage() comes first"
-        if not self._options.in_place:  # the person's own name stays theirs
-            earlier_output.remember(self._staged.destination, coming=self._staged.outcome)
         with self._timed("write"):
             self._bytes_after = self._staged.commit()
         for path in self._staged.left:
             self.warnings.append(f"{path} is not needed any more, but another model may use it, so it stays")
-        return self._staged.files
 
     def report(self, output: Path | None = None) -> Report:
         """All that the run has to tell.

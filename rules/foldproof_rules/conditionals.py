@@ -36,6 +36,8 @@ def known_condition(node: ir.Node, facts: Facts) -> Outcome:
     branch = node.attributes.get("then_branch" if condition[0] else "else_branch")
     if branch is None or branch.is_ref():
         return Reason("its branch is not given")
+    if len(branch.as_graph().outputs) != len(node.outputs):
+        return Reason("its branch has another number of outputs")
     return Replace(lambda op: op.inline(branch.as_graph()))
 
 

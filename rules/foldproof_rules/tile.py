@@ -6,7 +6,7 @@ import onnx_ir as ir
 
 from foldproof.facts import Facts
 from foldproof.rewriting import Cost, Outcome, Reason, Replace, rule
-from foldproof_rules._moves import int64s, maker_of
+from foldproof_rules._moves import INT64_MAX, int64s, maker_of
 
 
 @rule("Tile", exact=True, benefit=2, level=1, lowers=Cost.EXPRESSION)
@@ -24,4 +24,6 @@ def tile_of_tile(node: ir.Node, facts: Facts) -> Outcome:
     if first is None or second is None or len(first) != len(second):
         return Reason("its repeats are not known")
     source, repeats = inner.inputs[0], [a * b for a, b in zip(first, second, strict=True)]
+    if any(abs(repeat) > INT64_MAX for repeat in repeats):
+        return Reason("no tensor is that large")
     return Replace(lambda op: op.Tile(source, op.constant(int64s(repeats))))

@@ -20,6 +20,12 @@ def killing(node: ir.Node, facts: Facts) -> Outcome:
     return Reason("nobody gets here")
 
 
+@rule("Selu", exact=True)
+def eating(node: ir.Node, facts: Facts) -> Outcome:
+    """It takes more memory than the test gives it."""
+    return Reason("it has taken {} bytes", len(bytes(1 << 33)))
+
+
 @rule("Softplus", exact=True)
 def waiting(node: ir.Node, facts: Facts) -> Outcome:
     """It waits for the file that the environment names."""

@@ -19,7 +19,7 @@ from foldproof.batch.task import Task, perform
 from foldproof.cli import main
 from foldproof.errors import UsageError
 from foldproof.options import Options
-from tests.batch.models import contents, model, optimized, save, save_with_data
+from tests.batch.models import contents, optimized, save, save_with_data
 
 fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed: foldproof[remote] has it")
 

@@ -7,7 +7,7 @@ import pytest
 
 from foldproof import model_file
 from foldproof.destinations import write_text
-from foldproof.diffing import compare
+from foldproof.diffing import Comparison
 from foldproof.reporting.html.diff_page import diff_page
 from tests.browser.conftest import Browser
 from tests.helpers import parse
@@ -29,7 +29,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for k in range(12):
         b.metadata_props.add(key=f"more{k}", value="1")
     path = tmp_path_factory.mktemp("diff") / "diff.html"
-    write_text(diff_page(compare(model_file.from_proto(a), model_file.from_proto(b))), path)
+    write_text(diff_page(Comparison(model_file.from_proto(a), model_file.from_proto(b))), path)
     return path
 
 

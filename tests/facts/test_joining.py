@@ -87,7 +87,7 @@ def test_split_sizes_of_the_run():
           c, d = Split <axis = 1> (x, sizes)
           t_0, t_1 = Split(t)  some = Concat <axis = 0> (two, t_0)
           e, f = Split(x, some) }"""
-    facts = infer(body, opset=13)
+    facts = infer(body, opset=15)
     assert (facts["a"], facts["b"]) == ("float[a:0, m]", "float[b:0, m]")
     assert (facts["c"], facts["d"]) == ("float[n, m//2]", "float[n, m - m//2]")
     assert (facts["e"], facts["f"]) == ("float[2, m]", "float[n - 2, m]")  # the sizes add up, or it fails

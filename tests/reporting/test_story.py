@@ -54,7 +54,7 @@ def test_values_have_their_types_and_both_names() -> None:
     known = {value.name: value for value in story.values}
     assert (known["x"].kind, known["x"].type) == ("input", "FLOAT[N, 3]")
     assert known["a"].later == "y"
-    assert known["a"].is_output
+    assert (known["a"].is_output, known["a"].is_later_output) == (False, True)
     assert known["a"].since == story.steps[0].number == 1
     assert (known["y"].is_output, known["y"].since) == (True, 0)
 

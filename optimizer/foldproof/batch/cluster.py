@@ -66,7 +66,7 @@ def _streamed(ray: Any, tasks: Sequence[Task]) -> Iterator[Outcome]:
     """The outcomes, in the order in which they come."""
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     most = {kind: max((int(node.get(kind, 0)) for node in nodes), default=0) for kind in ("CPU", "memory")}
-    remote = ray.remote(perform_apart).options(max_retries=_RETRIES, retry_exceptions=False, name="foldproof batch")
+    remote = ray.remote(max_retries=_RETRIES, retry_exceptions=False)(perform_apart)
     running = {}
     for task in sorted(tasks, key=lambda task: -task.memory):
         # What wants more than any node has gets one for itself, rather than none.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, TypeAlias, get_args
@@ -65,7 +66,8 @@ class Outcome:
     @property
     def lacked_memory(self) -> bool:
         """Whether there was not enough memory, as far as one can tell: the system kills for that without a word."""
-        return self.status == "memory" or (self.status == "died" and "SIGKILL" in (self.error or ""))
+        may_be = self.status in ("died", "unverified") and re.search("SIGKILL|memory|alloc", self.error or "")
+        return self.status == "memory" or bool(may_be)
 
     def to_dict(self) -> dict[str, Any]:
         """The same for JSON."""

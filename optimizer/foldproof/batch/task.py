@@ -69,7 +69,8 @@ def perform(task: Task) -> Outcome:
     try:
         outcome = _performed(task, start)
     except FoldproofError as error:
-        outcome = dataclasses.replace(outcome, status=status_of(error), error=str(error))
+        status: Status = "memory" if _lacks_memory(error) else status_of(error)
+        outcome = dataclasses.replace(outcome, status=status, error=str(error))
         if isinstance(error, (UnverifiedError, VerificationError)) and isinstance(error.report, Report):
             outcome = _with_report(outcome, error.report)
     except MemoryError as error:
@@ -77,6 +78,13 @@ def perform(task: Task) -> Outcome:
     except Exception as error:  # noqa: BLE001  a fault of ours with one model is none of the others
         outcome = dataclasses.replace(outcome, error=f"an internal fault, {type(error).__name__}: {error}")
     return dataclasses.replace(outcome, seconds=time.perf_counter() - start)
+
+
+def _lacks_memory(error: BaseException | None) -> bool:
+    """Whether a lack of memory is the cause of an error, however far back."""
+    while error is not None and not isinstance(error, MemoryError):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _performed(task: Task, start: float) -> Outcome:

@@ -11,6 +11,7 @@ import onnx_ir as ir
 from foldproof.facts import Facts
 from foldproof.facts.fact import Fact
 from foldproof.graphs import bodies_of, reads_of
+from foldproof.model_file.tensors import is_writable
 from foldproof.rewriting import Entry, Listener
 
 LEVELS = 4
@@ -199,6 +200,10 @@ class Recorder(Listener):
             obstacle = f"{node.op_type} has an attribute that a call of its function decides"
         elif not self._facts.is_deterministic(node):
             obstacle = f"{node.op_type} is not known to give the same for the same inputs"
+        called = self._called([node, *_inner(bodies)]) if self._model.functions else {}
+        everything = (node, *_inner(bodies), *(each for function in called.values() for each in function.all_nodes()))
+        if not all(is_writable(attribute) for each in everything for attribute in each.attributes.values()):
+            obstacle = f"{node.op_type} has a sparse tensor that can't be made dense"
         outer = [value for value in reads_of(node) if value not in node.inputs] if bodies else []
         graph = self._model.graph if node.graph is None else self._facts.root(node.graph)
         frozen = Frozen(
@@ -210,7 +215,7 @@ class Recorder(Listener):
             outputs=tuple(node.outputs),
             holder=ir.serde.serialize_node(node) if bodies and not obstacle else None,
             captured=self._captured(bodies, outer, node),
-            functions=self._functions([node, *_inner(bodies)]) if self._model.functions else (),
+            functions=() if obstacle else tuple(ir.serde.serialize_function(called[key]) for key in sorted(called)),
             imports=graph.opset_imports or self._model.graph.opset_imports,
             obstacle=obstacle,
         )
@@ -228,16 +233,16 @@ class Recorder(Listener):
         read += [value for body in (*bodies, *_inner_bodies(bodies)) for value in body.outputs if value in given]
         return {str(value.name): value for value in (*outer, *read) if value is not None}
 
-    def _functions(self, nodes: Iterable[ir.Node]) -> tuple[onnx.FunctionProto, ...]:
+    def _called(self, nodes: Iterable[ir.Node]) -> dict[ir.OperatorIdentifier, ir.Function]:
         """The functions that nodes call, and those that these call."""
-        found: dict[ir.OperatorIdentifier, onnx.FunctionProto] = {}
+        found: dict[ir.OperatorIdentifier, ir.Function] = {}
         waiting = list(nodes)
         while waiting:
             function = self._facts.function(waiting.pop())
             if function is not None and function.identifier() not in found:
-                found[function.identifier()] = ir.serde.serialize_function(function)
+                found[function.identifier()] = function
                 waiting.extend(function.all_nodes())
-        return tuple(found[key] for key in sorted(found))
+        return found
 
 
 _GRAPHS = frozenset({ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS})

@@ -109,7 +109,7 @@ def batch(
     selected = select(models, target)
     _check_result(json_file, selected, target, force)
     processes = workers or cores()
-    threads = max(1, cores() // processes)
+    threads = 1 if engine == "ray" else max(1, cores() // processes)
     wishes = Wishes(certificates, reports, force, time_limit)
     kept, tasks = plan(selected, target, lambda model: _options_of(ctx, model, threads), wishes)
     display = None if quiet or json_file == Path("-") else BatchDisplay(len(selected), verbose=verbose)

@@ -41,19 +41,20 @@ def diff(
     """
     from foldproof import model_file
     from foldproof.destinations import check_report, write_text
-    from foldproof.diffing import compare
+    from foldproof.diffing import Comparison
 
     sources = model_file.read(a), model_file.read(b)
     files = [a, b, *(path for source in sources for path in source.data_files)]
     check_json(json_file, files, force=False)
     if report is not None:
         check_report(report, files, force=False, option="--report")
-    found = compare(*sources)
+    compared = Comparison(*sources)
+    found = compared.difference
     write_json(found.to_dict(), json_file)
     if report is not None:
         from foldproof.reporting.html.diff_page import diff_page
 
-        write_text(diff_page(found), report)
+        write_text(diff_page(compared), report)
     if not quiet and json_file != Path("-"):
         from foldproof.reporting import diff_text
 

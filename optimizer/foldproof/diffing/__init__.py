@@ -1,6 +1,6 @@
 """The differences of two models, by structure rather than by name."""
 
-from foldproof.diffing.comparison import compare
+from foldproof.diffing.comparison import Comparison, compare
 from foldproof.diffing.difference import Difference
 
-__all__ = ["Difference", "compare"]
+__all__ = ["Comparison", "Difference", "compare"]

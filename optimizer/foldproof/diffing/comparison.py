@@ -35,41 +35,59 @@ def compare(a: Source, b: Source) -> Difference:
     Raises:
         ModelError: A data file can't be read.
     """
-    return _Comparison(a, b).difference()
+    return Comparison(a, b).difference
 
 
-class _Comparison:
+class Comparison:
+    """Two models, held against each other: what `compare` gives, and the nodes and values themselves.
+
+    Args:
+        a: The first model.
+        b: The second.
+
+    Attributes:
+        models: Both.
+        difference: What differs.
+        matching: Which node and value of the first is which of the second.
+        removed: The nodes that only the first has, in the order in which the difference tells them.
+        added: Those that only the second has.
+        changed: Those that both have, with other attributes or inputs.
+    """
+
     def __init__(self, a: Source, b: Source) -> None:
         self._sources = a, b
-        self._a, self._b = a.model, b.model
+        self._a, self._b = self.models = a.model, b.model
         self._contents = Contents(a.model, b.model)
         self._numbering = Numbering(self._contents)
-        self._matching = Matching(self._numbering)
+        self.matching = Matching(self._numbering)
+        self.removed: list[ir.Node] = []
+        self.added: list[ir.Node] = []
+        self.changed: list[tuple[ir.Node, ir.Node]] = []
         self._paths = {graph: path for model in (self._a, self._b) for path, graph in paths_of(model)}
         self._nodes: list[NodeChange] = []
-        self._changed: list[tuple[ir.Value, ir.Value]] = []
+        self._exchanged: list[tuple[ir.Value, ir.Value]] = []
         self._metadata: list[Change] = []
         self._declared: list[Change] = []
         self._outputs: list[Change] = []
         self._renamed_values: dict[tuple[str, str], None] = {}
         self._renamed_nodes: dict[tuple[str, str], None] = {}
+        self.difference = self._compared()
 
-    def difference(self) -> Difference:
+    def _compared(self) -> Difference:
         """Matches all graphs, and looks at what is matched and at what is not."""
         pairs = [pair for roots in self._roots() for pair in self._matched(*roots)]
         for a, b in pairs:
             self._look_at(a, b)
-        removed = [node for graph in all_graphs(self._a) for node in graph if node not in self._matching.nodes]
-        partners = set(self._matching.nodes.values())
-        added = [node for graph in all_graphs(self._b) for node in graph if node not in partners]
+        self.removed = [node for node in _nodes(self._a) if node not in self.matching.nodes]
+        self.added = [node for node in _nodes(self._b) if not self.matching.is_taken(node)]
         constants = self._constants()
         return Difference(
             a=_name(self._sources[0]),
             b=_name(self._sources[1]),
             operators_a=dict(count_operators(self._a)),
             operators_b=dict(count_operators(self._b)),
-            nodes_removed=tuple(self._ref(node) for node in removed if not is_constant_node(node)),
-            nodes_added=tuple(self._ref(node) for node in added if not is_constant_node(node)),
+            nodes_removed=tuple(map(self._ref, self.removed)),
+            nodes_added=tuple(map(self._ref, self.added)),
             nodes_changed=tuple(self._nodes),
             **constants,
             signature=tuple(signature_changes(*self._sources)),
@@ -102,7 +120,7 @@ class _Comparison:
             keys.setdefault(value, ("one", number))
         for graph in (a, b):
             self._numbering.number(graph, [keys[value] for value in graph.inputs])
-        return list(self._matching.match(a, b, inputs, self._ends(a, b)))
+        return list(self.matching.match(a, b, inputs, self._ends(a, b)))
 
     def _ends(self, a: ir.Graph, b: ir.Graph) -> list[tuple[ir.Value, ir.Value]]:
         """Outputs of two graphs that are meant to be the same."""
@@ -113,11 +131,12 @@ class _Comparison:
     def _look_at(self, a: ir.Graph, b: ir.Graph) -> None:
         is_main = a is self._a.graph
         for node in a:
-            partner = self._matching.nodes.get(node)
+            partner = self.matching.nodes.get(node)
             if partner is None:
                 continue
             changes = [*self._attribute_changes(node, partner), *self._input_changes(node, partner)]
             if changes:
+                self.changed.append((node, partner))
                 self._nodes.append(NodeChange(self._ref(node), self._ref(partner), tuple(changes)))
             where = f"node {place_of(node)}"
             self._metadata.extend(_described(where, node, partner))
@@ -175,13 +194,13 @@ class _Comparison:
 
     def _are_same(self, a: ir.Value | None, b: ir.Value | None) -> bool:
         """Whether two values go together; two constants of different content in one place do, and are remembered."""
-        if self._matching.correspond(a, b):
+        if self.matching.correspond(a, b):
             if a is not None and b is not None and constant_of(a) is not None and a.name != b.name:
                 self._renamed_values[a.name or "", b.name or ""] = None
             return True
         if a is None or b is None or constant_of(a) is None or constant_of(b) is None:
             return False
-        self._changed.append((a, b))
+        self._exchanged.append((a, b))
         return True
 
     # Constants -------------------------------------------------------------------------------------------------------
@@ -189,7 +208,7 @@ class _Comparison:
     def _constants(self) -> dict[str, Any]:
         """The constants that differ, by their content: how often it is stored, and how."""
         mine, theirs = (self._constants_of(model) for model in (self._a, self._b))
-        changed = dict.fromkeys(self._changed)
+        changed = dict.fromkeys(self._exchanged)
         told = {value for pair in changed for value in pair}
         found: dict[str, list[Any]] = {kind: [] for kind in ("removed", "added", "moved", "merged", "copied")}
         for key in dict.fromkeys((*mine, *theirs)):
@@ -233,6 +252,11 @@ class _Comparison:
     def _constant_ref(self, value: ir.Value) -> ConstantRef:
         graph = value.graph
         return constant_ref(value, "" if graph is None else self._paths[graph])
+
+
+def _nodes(model: ir.Model) -> Iterator[ir.Node]:
+    """All nodes but those that are constants."""
+    return (node for graph in all_graphs(model) for node in graph if not is_constant_node(node))
 
 
 def _kind(value: ir.Value) -> str:

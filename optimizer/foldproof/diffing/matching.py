@@ -48,6 +48,10 @@ class Matching:
         is_constant = constant_of(a) is not None and constant_of(b) is not None
         return is_constant and self._numbering.of(a) == self._numbering.of(b)
 
+    def number_of(self, value: ir.Value) -> int:
+        """A number that is the same for all constants of the same content, in both models."""
+        return self._numbering.of(value)
+
     def is_free(self, a: ir.Node, b: ir.Node) -> bool:
         """Whether two nodes have no partners yet, and call the same."""
         return a not in self.nodes and b not in self._taken and operator_key(a) == operator_key(b)

@@ -14,6 +14,7 @@ import numpy as np
 import onnx_ir as ir
 
 from foldproof.facts.dim import Dim, DimLike, TooComplexError, lower_bound, product, upper_bound
+from foldproof.model_file.tensors import SparseTensor
 
 Element: TypeAlias = "int | Fraction | Dim | None"
 """One element of a small tensor: exact (booleans are 0 and 1, floats are their exact value), symbolic, or unknown.
@@ -243,8 +244,14 @@ def exact(x: float) -> Element:
 
 
 def constant_fact(tensor: ir.TensorProtocol) -> Fact:
-    """The fact of a stored tensor. Of one whose data file is not there only the type and the dims are known."""
-    is_there = not isinstance(tensor, ir.ExternalTensor) or os.path.exists(tensor.path)  # noqa: PTH110  much faster
+    """The fact of a stored tensor. Of one that can't be read only the type and the dims are known.
+
+    That is one whose data file is not there, or a sparse one that would be too large.
+    """
+    if isinstance(tensor, ir.ExternalTensor):
+        is_there = os.path.exists(tensor.path)  # noqa: PTH110  much faster
+    else:
+        is_there = not (isinstance(tensor, SparseTensor) and tensor.is_too_large)
     return Fact(
         dtype=tensor.dtype,
         shape=tuple(int(dim) for dim in tensor.shape.numpy()),

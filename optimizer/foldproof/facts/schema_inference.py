@@ -16,7 +16,7 @@ from onnx import shape_inference
 from foldproof.facts.dim import Dim, DimLike
 from foldproof.facts.fact import Fact, Kind
 from foldproof.facts.registry import NodeView
-from foldproof.graphs import bodies_of
+from foldproof.graphs import admitted_types, bodies_of
 
 MAX_DATA = 4096
 """Constant inputs of more elements are not shown to the schema's inference: it reads shape data only."""
@@ -59,7 +59,7 @@ def _dtype_rules(domain: str, op_type: str, version: int) -> tuple[ir.DataType |
             free = source.option is onnx.defs.OpSchema.FormalParameterOption.Variadic and not source.is_homogeneous
             rules.append(None if free else first[formal.type_str])
         else:
-            types = list(formal.types)
+            types = list(admitted_types(schema, formal))
             rules.append(_dtype_named(types[0]) if len(types) == 1 else None)
     return tuple(rules)
 

@@ -13,6 +13,7 @@ import onnx_ir as ir
 from foldproof.facts import Facts
 from foldproof.folding.sources import tensor_of
 from foldproof.graphs import bodies_of, reads_of
+from foldproof.large_tensors import unmap
 from foldproof.rewriting.constants import strings_of
 
 FED_FROM = 4096
@@ -46,7 +47,7 @@ class Batch:
         """Lets go of the weights, so that the memory of one batch is free before the next one needs it."""
         self.feeds.clear()
         for tensor in self.mapped:
-            tensor.release()
+            unmap(tensor)
 
 
 def write(

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Iterator
 import onnx_ir as ir
 
 from foldproof.facts import Facts
-from foldproof.folding.limits import too_much
+from foldproof.folding.limits import executed, too_much
 from foldproof.folding.sources import is_source
 from foldproof.graphs import bodies_of, has_name_among, reads_of
+from foldproof.model_file.tensors import is_writable
 from foldproof.rewriting.conformance import complaint
 
 
@@ -100,6 +101,7 @@ def find(nodes: Iterable[ir.Node], facts: Facts, keep: frozenset[str], failed: s
 def _is_computable(node: ir.Node, facts: Facts) -> bool:
     return (
         not _refers(node)
+        and all(is_writable(each) for inner in executed(node, facts) for each in inner.attributes.values())
         and facts.is_deterministic(node)
         and complaint(node, facts) is None
         and too_much(node, facts) is None

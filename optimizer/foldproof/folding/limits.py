@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 import onnx_ir as ir
 
-from foldproof.facts import Facts
+from foldproof.facts import Dim, Facts
 from foldproof.folding.sources import size_of
 from foldproof.graphs import bodies_of, node_label, operator_name
+from foldproof.model_file.adopting import tensors_of
 from foldproof.rewriting.rule import Reason
 
 MAX_BYTES = 256 << 20
@@ -32,14 +33,17 @@ MEMORY = 512 << 20
 
 MEMORY_FACTOR = 4
 
-MAX_RUN_BYTES = 1 << 36
-"""A model in which a tensor has more bytes is not run at all."""
+MAX_RUN_BYTES = 1 << 30
+"""A model in which a tensor has more bytes is not run at all, unless what it reads is large too."""
+
+MAX_RUN_GROWTH = 64
+"""A tensor may have so many times the bytes of all that the model reads."""
 
 MAX_RUN_NODES = 10**6
 """A model in which a call of a function comes to more nodes, with all calls in it, is not run at all."""
 
-MAX_RUN_TRIPS = 10**8
-"""A model in which a Loop has more iterations is taken for one that never ends."""
+MAX_RUN_WORK = 10**7
+"""A model in which a Loop takes more steps, nodes and iterations, is taken for one that never ends."""
 
 PATIENCE = 12.0
 """So many seconds of a run may be lost with sessions that were stopped, before what may never end is not begun."""
@@ -62,11 +66,12 @@ def is_endless(node: ir.Node, facts: Facts) -> bool:
     if node.op_type == "Loop" and not node.domain:
         trips = facts.of(node.inputs[0]).ints if node.inputs and node.inputs[0] is not None else None
         return trips is None
-    return any(each.op_type == "Loop" for each in _inside(node, facts))
+    return any(each.op_type == "Loop" for each in executed(node, facts) if each is not node)
 
 
-def _inside(node: ir.Node, facts: Facts) -> Iterator[ir.Node]:
-    """The nodes in the bodies of a node, or of the function that it calls, at any depth."""
+def executed(node: ir.Node, facts: Facts) -> Iterator[ir.Node]:
+    """A node, and those in its bodies or in the function that it calls, at any depth; of a function only once."""
+    yield node
     called: set[ir.OperatorIdentifier] = set()
     waiting = [node]
     while waiting:
@@ -84,21 +89,47 @@ def _inside(node: ir.Node, facts: Facts) -> Iterator[ir.Node]:
 def infeasible(model: ir.Model, facts: Facts) -> str | None:
     """Why no run of a model can come to its end, as a sentence without its full stop; None where nothing proves that.
 
-    Only the main graph's own nodes are looked at: a body may never run.
+    Only what is proven to run counts: no branch of an If, and dims of the inputs as if they were 1.
     """
+    most = max(MAX_RUN_BYTES, MAX_RUN_GROWTH * _given(model, facts))
     for node in model.graph:
+        place = f"node {node_label(node)!r} ({operator_name(node)})"
         function = facts.function(node)
         if function is not None and facts.nodes_of_call(function) > MAX_RUN_NODES:
-            return f"node {node_label(node)!r} ({operator_name(node)}) comes to {facts.nodes_of_call(function)} nodes"
-        trips = _trips(node, facts) if node.op_type == "Loop" and not node.domain else 0
-        if trips > MAX_RUN_TRIPS:
-            often = "for ever" if trips == math.inf else f"{trips} times"
-            return f"node {node_label(node)!r} ({operator_name(node)}) runs {often}"
+            return f"{place} comes to {facts.nodes_of_call(function)} nodes"
+        work = _work(node, facts)
+        if work > MAX_RUN_WORK:
+            return f"{place} {'runs for ever' if work == math.inf else f'takes {work} steps'}"
         for output in node.outputs:
-            size = size_of(output, facts) or 0
-            if size > MAX_RUN_BYTES:
-                return f"node {node_label(node)!r} ({operator_name(node)}) makes a tensor of {size} bytes"
+            size = _least_size(output, facts)
+            if size > most:
+                return f"{place} makes a tensor of {size} bytes"
     return None
+
+
+def _given(model: ir.Model, facts: Facts) -> int:
+    """The bytes of all that a model reads: its weights, and its inputs at the least."""
+    stored = sum(tensor.nbytes for tensor in tensors_of(model) if tensor.dtype is not ir.DataType.STRING)
+    return stored + sum(_least_size(value, facts) for value in model.graph.inputs)
+
+
+def _least_size(value: ir.Value, facts: Facts) -> int:
+    """The bytes of a tensor where the dims of the model's inputs are 1; 0 where they are not known."""
+    count, dtype = facts.of(value).element_count, facts.of(value).dtype
+    if isinstance(count, Dim) and all(symbol.scope == 0 for symbol in count.symbols):
+        count = count.evaluate(dict.fromkeys(count.symbols, 1))
+    return count * dtype.bitwidth // 8 if isinstance(count, int) and dtype not in (None, ir.DataType.STRING) else 0
+
+
+def _work(node: ir.Node, facts: Facts) -> float:
+    """How many nodes and iterations a node is proven to take, those in bodies and calls too: `math.inf` for ever."""
+    function = facts.function(node)
+    if function is not None:
+        return facts.nodes_of_call(function)
+    trips = _trips(node, facts) if node.op_type == "Loop" and not node.domain else 0
+    if not trips:
+        return 1
+    return 1 + trips * (1 + sum(_work(each, facts) for each in node.attributes["body"].as_graph()))
 
 
 def _trips(node: ir.Node, facts: Facts) -> float:

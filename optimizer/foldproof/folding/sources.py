@@ -8,19 +8,12 @@ import onnx_ir as ir
 
 from foldproof.facts import Facts, Kind, exact_array
 from foldproof.facts.fact import Fact
-from foldproof.model_file.tensors import SparseTensor
-
-MAX_DENSE = 256 << 20
-"""A sparse tensor that would take more bytes than this is not made dense."""
 
 
 def is_source(value: ir.Value, facts: Facts) -> bool:
     """Whether a value's content is at hand: a stored tensor, or one of which each element is proven."""
     fact = facts.of(value)
-    tensor = fact.constant
-    if isinstance(tensor, SparseTensor) and tensor.nbytes > MAX_DENSE:
-        return False
-    return tensor is not None or _numbers(fact) is not None
+    return fact.constant is not None or _numbers(fact) is not None
 
 
 def tensor_of(value: ir.Value, facts: Facts) -> ir.TensorProtocol:

@@ -16,7 +16,7 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
-from foldproof.graphs import tensor_type
+from foldproof.graphs import admitted_types, tensor_type
 
 KernelFunction = Callable[..., np.ndarray]
 
@@ -105,4 +105,5 @@ def _admitted(op_type: str, version: int, domain: str) -> frozenset[ir.DataType]
     except onnx.defs.SchemaError:
         return frozenset()
     described = schema.inputs[0] if schema.inputs else schema.outputs[0]
-    return frozenset(dtype for dtype in ir.DataType if tensor_type(dtype) in described.types)
+    admitted = admitted_types(schema, described)
+    return frozenset(dtype for dtype in ir.DataType if tensor_type(dtype) in admitted)

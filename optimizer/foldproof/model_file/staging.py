@@ -47,7 +47,7 @@ class Staged:
         outcome: What `commit` moves: the staged model, in the form that its destination asks for.
         destination: Where `commit` moves it.
         files: The files that are there after `commit`: the data files, then the model.
-        size: The bytes of these.
+        size: The bytes of the model and of all data files that it refers to.
         left: After `commit`: data files of the model that was replaced, which stay although it is gone.
     """
 
@@ -64,9 +64,9 @@ class Staged:
         self.path = path
         self.destination = destination
         self.files = [*data, destination]
-        self.size = sum(file.stat().st_size for file in (*data, text or path))
         self.left: tuple[Path, ...] = ()
         self.outcome = text or path
+        self.size = sum(file.stat().st_size for file in {self.outcome, *data_of(path)} if file.is_file())
         self._data = data
         self._layout = layout
         self._inputs = source.data_files
@@ -82,11 +82,14 @@ class Staged:
         """The files that `commit` writes over or takes away: those of the model that is there."""
         return [*sorted(self._going(self._old_data())), self.destination]
 
-    def commit(self) -> int:
+    def commit(self, *, is_output: bool = True) -> int:
         """Moves the model to its place, and takes away the data files of the one that was there.
 
+        Args:
+            is_output: Whether a person gets it: then a later run may replace it.
+
         Returns:
-            The bytes written.
+            Its size.
 
         Raises:
             UsageError: The file can't be replaced. The old one is as it was.
@@ -94,14 +97,19 @@ class Staged:
         folder = self.destination.parent
         with _as_usage_error(self.destination), self, folder_locked(folder):
             old = self._old_data()
-            for path in self._data:
+            is_ours = is_output and not self._layout.in_place  # the person's own name stays theirs
+            for path in self._data if is_output else ():
                 earlier_output.remember(path)
+            if is_ours:
+                earlier_output.remember(self.destination, coming=self.outcome)
             sync_folder(folder)  # the data has to be there before the model that names it
             try:
                 self.outcome.replace(self.destination)
                 sync_folder(folder)
             finally:
                 if not self.outcome.exists():
+                    if is_ours:
+                        earlier_output.remember(self.destination)  # where a link was replaced, it is another path
                     self._take_away(old)
         return self.size
 
@@ -200,7 +208,7 @@ def _staged(model: ir.Model, source: Source, destination: Path, layout: DataLayo
                 written.pop()
                 raise _NameTaken from None
             with data_file:
-                _write_synced(data_file, each.write)
+                _write_synced(data_file, each.write, _mode_of(destination))
         text = None
         form = formats.format_of(destination)
         if form != formats.BINARY:
@@ -218,15 +226,20 @@ def _staged(model: ir.Model, source: Source, destination: Path, layout: DataLayo
 
 
 def write(
-    model: ir.Model, source: Source, destination: str | os.PathLike[str], layout: DataLayout | None = None
+    model: ir.Model,
+    source: Source,
+    destination: str | os.PathLike[str],
+    layout: DataLayout | None = None,
+    *,
+    is_output: bool = True,
 ) -> int:
     """Writes the model to `destination` (and its data files beside it), or leaves all as it was. See `stage`.
 
     Returns:
-        The bytes written.
+        Its size, see `Staged`.
     """
     with stage(model, source, destination, layout) as staged:
-        return staged.commit()
+        return staged.commit(is_output=is_output)
 
 
 def _check_destination(destination: Path, source: Source, layout: DataLayout) -> None:

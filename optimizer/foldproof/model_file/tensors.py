@@ -13,6 +13,9 @@ import onnx_ir as ir
 
 from foldproof.errors import ModelError
 
+MAX_DENSE = 256 << 20
+"""A sparse tensor that would take more bytes than this is not made dense."""
+
 _KEPT_UP_TO = 1024
 """The elements of a tensor of at most so many bytes are kept once they were read: rules read scalars many times."""
 
@@ -97,7 +100,8 @@ class SparseTensor(ir.LazyTensor):
             and `dims`.
 
     Raises (where its elements are asked for):
-        ModelError: The indices don't fit the dims, or their count differs from that of the values.
+        ModelError: The indices don't fit the dims, their count differs from that of the values, or it would take more
+            than `MAX_DENSE` bytes.
     """
 
     __slots__ = ("origin",)
@@ -114,9 +118,23 @@ class SparseTensor(ir.LazyTensor):
     def __repr__(self) -> str:
         return f"{self._repr_base()}(name={self.name!r})"
 
+    @property
+    def is_too_large(self) -> bool:
+        """Whether it may not be made dense."""
+        return _is_too_large(self.origin)
+
+
+def is_writable(attribute: ir.Attr) -> bool:
+    """Whether onnx_ir can write an attribute: it knows no sparse tensors but as dense ones, which may be too large."""
+    if attribute.type in (ir.AttributeType.SPARSE_TENSOR, ir.AttributeType.SPARSE_TENSORS):
+        return attribute.is_ref()
+    return not (isinstance(attribute.value, SparseTensor) and attribute.value.is_too_large)
+
 
 def _densified(origin: onnx.SparseTensorProto) -> ir.Tensor[npt.NDArray[Any]]:
     """The dense tensor: elements that are not stored are 0."""
+    if _is_too_large(origin):
+        raise _invalid(origin, f"the dims {list(origin.dims)}, of which no dense tensor is made")
     values, indices = _elements(origin.values), _elements(origin.indices)
     dims = tuple(origin.dims)
     if values.ndim != 1 or indices.ndim not in (1, 2) or len(indices) != len(values):
@@ -131,6 +149,12 @@ def _densified(origin: onnx.SparseTensorProto) -> ir.Tensor[npt.NDArray[Any]]:
     dense = np.zeros(limits, dtype=values.dtype)
     dense[coordinates] = values
     return ir.Tensor(dense.reshape(dims), dtype=ir.DataType(origin.values.data_type), name=origin.values.name)
+
+
+def _is_too_large(origin: onnx.SparseTensorProto) -> bool:
+    dtype = ir.DataType(origin.values.data_type)
+    bits = 64 if dtype is ir.DataType.STRING else dtype.bitwidth
+    return bool(math.prod(origin.dims) * bits > 8 * MAX_DENSE)
 
 
 def _invalid(origin: onnx.SparseTensorProto, what: str) -> ModelError:

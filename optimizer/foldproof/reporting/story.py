@@ -51,10 +51,10 @@ class DrawnValue:
         type: Its dtype and shape as proven, such as `FLOAT[N, 3]`; empty where nothing is known.
         constant: The elements of a small constant.
         is_new: Whether a rewrite put it in.
-        is_output: Whether it is an output of the main graph, or becomes one.
-        later: Its name in the optimized model, where that is another.
-        since: The rewrite by which it became an output, or got its later name; 0 where it was one from the first.
-        until: That by which it is an output no more: only where two models are compared.
+        is_output: Whether it is an output of the main graph, when it is first seen.
+        since: The step by which it gets another name, or becomes an output or none; 0 where none does.
+        later: Its name after that.
+        is_later_output: Whether it is an output of the main graph after that.
     """
 
     name: str
@@ -63,9 +63,15 @@ class DrawnValue:
     constant: str = ""
     is_new: bool = False
     is_output: bool = False
-    later: str = ""
     since: int = 0
-    until: int | None = None
+    later: str = ""
+    is_later_output: bool = False
+
+    def becomes(self, name: str, is_output: bool, step: int) -> None:
+        """It has this name after a step, and is an output or not."""
+        last = (self.later, self.is_later_output) if self.since else (self.name, self.is_output)
+        if (name, is_output) != last:
+            self.since, self.later, self.is_later_output = step, name, is_output
 
 
 @dataclasses.dataclass(frozen=True)
@@ -169,8 +175,9 @@ class Storyteller(Listener):
     def written(self, entry: Entry) -> None:
         """See `Listener`: an entry without a node is about an initializer."""
         if self._gone:
-            for value in self._replacements:
-                self._take_its_place(value, entry.number)
+            for value in self._replacements:  # it may have taken the name of an output
+                drawn = self._values[self._number(value)]
+                drawn.becomes(str(value.name), _is_output(value, self._model), entry.number)
             stored = [each for each in self._replacements if each.producer() is None and each.is_initializer()]
             added = tuple(self._drawn(node) for node in self._created if node.graph is not None)
             readers = tuple(self._drawn(reader) for reader in self._readers if reader.graph is not None)
@@ -184,14 +191,6 @@ class Storyteller(Listener):
                     (*self._makers, *readers),
                 )
             )
-
-    def _take_its_place(self, value: ir.Value, step: int) -> None:
-        """What takes the place of an output of a graph takes its name."""
-        drawn = self._values[self._number(value)]
-        is_output = _is_output(value, self._model)
-        if is_output != drawn.is_output or value.name not in (drawn.name, drawn.later):
-            later = str(value.name) if value.name != drawn.name else ""
-            drawn.is_output, drawn.later, drawn.since = drawn.is_output or is_output, later, step
 
     # Nodes and values as they are now --------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ import onnx_ir as ir
 from foldproof.facts import Facts, NodeView, schema_form
 from foldproof.facts.fact import Kind
 from foldproof.facts.schema_inference import contradicts, schema_of
-from foldproof.graphs import node_label, tensor_type
+from foldproof.graphs import admitted_types, node_label, tensor_type
 from foldproof.rewriting.rule import Reason
 
 
@@ -97,11 +97,9 @@ def _types(node: ir.Node, schema: onnx.defs.OpSchema, facts: Facts) -> Reason | 
 @functools.lru_cache(maxsize=1024)
 def _formals(domain: str, op_type: str, version: int) -> tuple[tuple[str, frozenset[str]], ...]:
     """The formal inputs of an operator: their names, and the types and kinds that they admit."""
-    inputs = onnx.defs.get_schema(op_type, version, domain).inputs
-    return tuple(
-        (formal.name, frozenset(formal.types) | {admitted.partition("(")[0] for admitted in formal.types})
-        for formal in inputs
-    )
+    schema = onnx.defs.get_schema(op_type, version, domain)
+    admitted = ((formal.name, admitted_types(schema, formal)) for formal in schema.inputs)
+    return tuple((name, types | {each.partition("(")[0] for each in types}) for name, types in admitted)
 
 
 def _declarations(node: ir.Node, facts: Facts) -> Reason | None:

@@ -8,7 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from foldproof.facts.schema_inference import schema_of
-from foldproof.graphs import tensor_type
+from foldproof.graphs import admitted_types, tensor_type
 from foldproof.large_tensors import SPILLED_FROM, Spill
 from foldproof.rewriting.names import Names
 from foldproof.rewriting.rule import Reason
@@ -128,7 +128,7 @@ class Constants:
     ) -> ir.Value | Reason:
         version = (root.opset_imports or self._model.graph.opset_imports).get("", 0)
         schema = schema_of("", "Constant", version)
-        if schema is None or tensor_type(tensor.dtype) not in schema.outputs[0].types:
+        if schema is None or tensor_type(tensor.dtype) not in admitted_types(schema, schema.outputs[0]):
             return Reason("no Constant node of opset {} can hold a tensor of {}", version, tensor.dtype.name.lower())
         value = _value_of(tensor, name)
         node = ir.Node("", "Constant", [], [ir.AttrTensor("value", tensor)], outputs=[value])

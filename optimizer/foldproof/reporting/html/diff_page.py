@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from foldproof import __version__
+from foldproof.reporting.diff_story import story_of
 from foldproof.reporting.html.page import page
+from foldproof.reporting.html.story_data import story_data
 
 if TYPE_CHECKING:
-    from foldproof.diffing import Difference
+    from foldproof.diffing import Comparison, Difference
     from foldproof.diffing.difference import Change, ConstantChange, ConstantRef
 
-SCRIPTS = ("dom", "table", "picture", "diff")
+SCRIPTS = ("dagre", "dom", "table", "picture", "neighbourhood", "panel", "diff")
 
 
-def diff_page(found: Difference) -> str:
+def diff_page(compared: Comparison) -> str:
     """The page, in HTML."""
+    found, story = compared.difference, story_of(compared)
     rows = list(_rows(found))
     renamed = [
         *(["value", a, b] for a, b in found.renamed_values),
@@ -28,7 +32,12 @@ def diff_page(found: Difference) -> str:
         "diff.html.j2",
         title=f"{word}: {Path(found.a).name} and {Path(found.b).name}",
         scripts=SCRIPTS,
-        data={"differences": rows, "operators": _operators(found), "names": renamed},
+        data={
+            "differences": rows,
+            "operators": _operators(found),
+            "names": renamed,
+            "story": story_data(story) if story.steps else None,
+        },
         context={
             "diff": found,
             "first": Path(found.a).name,
@@ -36,6 +45,7 @@ def diff_page(found: Difference) -> str:
             "version": __version__,
             "verdict": {"word": word, "kind": kind, "sign": sign, "sentence": _sentence(found)},
             "rows": len(rows),
+            "has_pictures": bool(story.steps),
             "renamed": len(renamed),
         },
     )
@@ -65,14 +75,16 @@ def _rows(found: Difference) -> Iterator[dict[str, Any]]:
         ("function", found.functions),
     ):
         yield from _changed(kind, changes)
+    steps = itertools.count(1)  # in the order of the story's
     for node in found.nodes_removed:
-        yield _row("node only in the first", node.graph, node.output, node.text, "")
+        yield _row("node only in the first", node.graph, node.output, node.text, "", next(steps))
     for node in found.nodes_added:
-        yield _row("node only in the second", node.graph, node.output, "", node.text)
+        yield _row("node only in the second", node.graph, node.output, "", node.text, next(steps))
     for pair in found.nodes_changed:
+        step = next(steps)
         for change in pair.changes:
             what = f"{pair.before.text}: {change.what}"
-            yield _row("node changed", pair.before.graph, what, change.before or "", change.after or "")
+            yield _row("node changed", pair.before.graph, what, change.before or "", change.after or "", step)
     yield from _changed("output made by another node", found.outputs)
     for kind, constants in (
         ("constant only in the first", found.constants_removed),
@@ -106,5 +118,6 @@ def _stored(constant: ConstantRef) -> str:
     return f"{constant.name}: {constant.type}, {constant.kind}"
 
 
-def _row(kind: str, graph: str, what: str, before: str, after: str) -> dict[str, str]:
-    return {"kind": kind, "graph": graph or "the whole model", "what": what, "before": before, "after": after}
+def _row(kind: str, graph: str, what: str, before: str, after: str, step: int = 0) -> dict[str, Any]:
+    where = graph or "the whole model"
+    return {"kind": kind, "graph": where, "what": what, "before": before, "after": after, "step": step}

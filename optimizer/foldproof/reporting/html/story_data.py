@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from foldproof.reporting.neighbourhoods import grouped
-from foldproof.reporting.story import Drawn, Story
+from foldproof.reporting.story import Drawn, DrawnValue, Story
 
 
 def story_data(story: Story) -> dict[str, Any]:
@@ -33,17 +33,7 @@ def story_data(story: Story) -> dict[str, Any]:
         ],
         "regions": [[place[step.number] for step in region] for region in grouped(story)],
         "values": [
-            [
-                each.name,
-                each.kind,
-                each.type,
-                each.constant,
-                int(each.is_new),
-                int(each.is_output),
-                each.later,
-                each.since,
-                each.until,
-            ]
+            [each.name, each.kind, each.type, each.constant, int(each.is_new), int(each.is_output), *_later(each)]
             for each in story.values
         ],
     }
@@ -51,3 +41,7 @@ def story_data(story: Story) -> dict[str, Any]:
         [node.operator, node.name, node.graph, node.inputs, node.outputs, node.attributes] for node in numbers
     ]
     return found
+
+
+def _later(value: DrawnValue) -> tuple[int, str, int]:
+    return value.since, value.later, int(value.is_later_output)

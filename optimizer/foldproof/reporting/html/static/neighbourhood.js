@@ -2,7 +2,7 @@
 /* Which nodes of a story stand in a picture, and what is written on them.
 
    story: {nodes: [[operator, name, graph, inputs, outputs, attributes]], values: [[name, kind, type, constant, isNew,
-   isOutput, later, since, until]], before: [node], after: [node], steps: [{n, removed, added, constants, aroundBefore, aroundAfter}],
+   isOutput, since, later, isLaterOutput]], before: [node], after: [node], steps: [{n, removed, added, constants, aroundBefore, aroundAfter}],
    regions: [[place in steps]]}; nodes and values are given by their number. */
 
 const MOST_NODES = 70;
@@ -78,10 +78,15 @@ class Story {
     }
   }
 
-  /* The name of a value after so many rewrites. */
+  /* The name of a value after so many steps. */
   valueName(value, at) {
-    const [name, , , , , , later, since] = this.story.values[value];
-    return later && since <= at ? later : name;
+    const [name, , , , , , since, later] = this.story.values[value];
+    return since && since <= at ? later : name;
+  }
+
+  isOutput(value, at) {
+    const [, , , , , isOutput, since, , isLaterOutput] = this.story.values[value];
+    return since && since <= at ? isLaterOutput : isOutput;
   }
 
   text(node, at) {
@@ -90,7 +95,7 @@ class Story {
     return `${operator}(${names(inputs)}) → ${names(outputs)}${attributes ? `; ${attributes}` : ""}`;
   }
 
-  /* Nodes and edges as a Picture draws them, after so many rewrites. */
+  /* Nodes and edges as a Picture draws them, after so many steps. */
   scene(shown, { at, kindOf, isCore, newConstants, side = null, expand = null, hiddenOf = null }) {
     const [nodes, edges] = [new Map(), []];
     const makers = new Map();
@@ -131,15 +136,15 @@ class Story {
         expand: hidden && expand ? () => expand(node) : null,
       });
       for (const value of outputs) {
-        const [, , type, , , isOutput, , since, until] = this.story.values[value];
-        if (!isOutput || since > at || (until !== null && at >= until)) continue;
+        if (!this.isOutput(value, at)) continue;
+        const type = this.story.values[value][2];
         nodes.set(`o${value}`, { title: shortened(this.valueName(value, at)), lines: type ? [shortened(type)] : [], kind: "output", isCore: false, full: `output ${describe(value)}` });
         edges.push({ from: `n${node}`, to: `o${value}`, label: "", full: describe(value) });
       }
     }
     for (const value of newConstants) {
-      const [, , type, constant, , isOutput] = this.story.values[value];
-      if (!used.has(value) && !isOutput) continue;
+      const [, , type, constant] = this.story.values[value];
+      if (!used.has(value) && !this.isOutput(value, at)) continue;
       nodes.set(`v${value}`, { title: shortened(constant || type || "constant", 26), lines: [shortened(this.valueName(value, at))], kind: "constant", isCore: true, full: `constant ${describe(value)}` });
     }
     for (const [hidden, run] of hiddenOf ?? []) this.collapse(nodes, edges, hidden, run, makers, side, expand);
