@@ -15,6 +15,9 @@ PYTHONS = ["3.10", "3.11", "3.12", "3.13"]
 EXTRAS = ("onnxruntime", "remote")
 """What is needed to run, besides the dependencies."""
 
+OLD_TOOLS = ["check-jsonschema<0.34"]
+"""What the tests use, in versions that go with the lowest click."""
+
 nox.options.sessions = ["newest", "lowest", "oldest_syntax"]
 nox.options.error_on_missing_interpreters = False
 
@@ -30,9 +33,8 @@ def newest(session: nox.Session) -> None:
 def lowest(session: nox.Session) -> None:
     """The tests with the lowest versions that pyproject.toml admits, on the oldest Python, which has them all."""
     constraints = Path(session.create_tmp()) / "lowest.txt"
-    constraints.write_text(
-        "\n".join(lowest_versions(nox.project.load_toml("pyproject.toml")["project"])), encoding="utf-8"
-    )
+    project = nox.project.load_toml("pyproject.toml")["project"]
+    constraints.write_text("\n".join([*lowest_versions(project), *OLD_TOOLS]), encoding="utf-8")
     session.install("--editable", ".[onnxruntime,dev]", "--constraint", str(constraints))
     tests(session)
 

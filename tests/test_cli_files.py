@@ -115,6 +115,36 @@ class TestTextForms:
         assert files(model.parent) == ["model.onnx"]
 
 
+@pytest.mark.skipif(os.name != "posix", reason="there are no pipes with a name")
+def test_what_is_no_file_is_not_replaced(model: Path, tmp_path: Path) -> None:
+    """A rename would put a file in the place of `/dev/null`."""
+    os.mkfifo(tmp_path / "pipe")
+    result = command("optimize", model, "-o", tmp_path / "pipe", "--force", "--no-verify")
+    assert result.exit_code == 2
+    assert "no regular file" in result.stderr
+    assert (tmp_path / "pipe").is_fifo()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names of files are text")
+def test_a_name_that_is_no_text(model: Path, tmp_path: Path) -> None:
+    out = tmp_path / os.fsdecode(b"\xff.onnx")
+    for _ in range(2):  # the second one knows the output of the first
+        result = command("optimize", model, "-o", out, "--no-verify")
+        assert result.exit_code == 0, result.output
+    onnx.load_from_string(out.read_bytes())
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a shell of POSIX")
+@pytest.mark.parametrize(("arguments", "closed"), [("- -o out.onnx", "<&-"), ("in.onnx -o -", ">&-")])
+def test_a_stream_that_is_closed(arguments: str, closed: str, tmp_path: Path) -> None:
+    save(OLD, tmp_path / "in.onnx", "inside")
+    line = f"{sys.executable} -m foldproof.cli optimize {arguments} --no-verify {closed}"
+    done = subprocess.run(line, shell=True, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert "is closed" in done.stderr
+    assert files(tmp_path) == ["in.onnx"]
+
+
 class TestInPlace:
     def test_the_input_is_written_over_once_all_is_verified(self, model: Path) -> None:
         result = command("optimize", model, "--in-place")
@@ -154,31 +184,56 @@ class TestInPlace:
         assert model.read_bytes() == before
 
 
+WHILE_WRITING = """
+import foldproof.model_file.staging as staging
+real = staging._write_synced
+def slow(*arguments):
+    real(*arguments)
+    print('begun', flush=True)
+    time.sleep(30)
+staging._write_synced = slow
+"""
+WHILE_VERIFYING = """
+import os, signal
+from foldproof.engines import Worker
+real = Worker.run
+def stuck(worker, *arguments):
+    os.kill(worker._process.pid, signal.SIGSTOP)  # as in a model that never comes to its end
+    print('begun', worker._process.pid, flush=True)
+    return real(worker, *arguments)
+Worker.run = stuck
+"""
+
+
 @pytest.mark.skipif(os.name != "posix", reason="signals of this kind are POSIX")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_an_end_by_a_signal_leaves_nothing(number: signal.Signals, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("code", "options"), [(WHILE_WRITING, ["--no-verify"]), (WHILE_VERIFYING, [])])
+def test_an_end_by_a_signal_leaves_nothing(
+    code: str, options: list[str], number: signal.Signals, tmp_path: Path
+) -> None:
     """A process that waits for its input gets the signal while it is at work."""
     save(OLD, tmp_path / "in.onnx", "one")
-    code = (
-        "import time, foldproof.model_file.staging as staging\n"
-        "from foldproof.cli import main\n"
-        "real = staging._write_synced\n"
-        "def slow(*arguments):\n"
-        "    real(*arguments)\n"
-        "    print('begun', flush=True)\n"
-        "    time.sleep(30)\n"
-        "staging._write_synced = slow\n"
-        "main()\n"
+    (tmp_path / "temporary").mkdir()
+    program = f"import time\n{code}\nfrom foldproof.cli import main\nmain()"
+    run = subprocess.Popen(
+        [sys.executable, "-c", program, "optimize", str(tmp_path / "in.onnx"), *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "TMPDIR": str(tmp_path / "temporary")},
     )
-    arguments = ["optimize", str(tmp_path / "in.onnx"), "--no-verify"]
-    run = subprocess.Popen([sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert run.stdout is not None
-    assert run.stdout.readline() == b"begun\n"
-    assert len(files(tmp_path)) == 3
+    begun, *child = run.stdout.readline().split()
+    assert begun == b"begun"
+    assert len(files(tmp_path)) > 3  # with what is staged
     start = time.monotonic()
     run.send_signal(number)
     _, errors = run.communicate(timeout=20)
     assert time.monotonic() - start < 10
     assert run.returncode == 128 + number
     assert b"interrupted" in errors
-    assert files(tmp_path) == ["in.onnx", "in.onnx.data"]
+    assert files(tmp_path) == ["in.onnx", "in.onnx.data", "temporary"]
+    # onnxruntime leaves a file of its own, `.ses`, if it is not let out by itself
+    assert [name for name in files(tmp_path / "temporary") if name.startswith("foldproof-")] == []
+    for each in child:
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(each), 0)

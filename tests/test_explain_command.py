@@ -158,6 +158,9 @@ def test_diff_writes_json_and_a_page(model: Path) -> None:
     assert hostile not in text
     assert "default-src 'none'" in text
     assert command("diff", model, out, "--report", model).exit_code == 2
+    both = model.with_name("both.html")
+    assert command("diff", model, out, "--json", both, "--report", both).exit_code == 2
+    assert not both.exists()
 
 
 def test_text_of_the_models_is_harmless_in_a_terminal(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 import foldproof
 from foldproof.engines import EngineError, Worker
-from foldproof.measuring import Medians, measure, telling
+from foldproof.measuring import AS_IN_USE, Medians, measure, telling
 from foldproof.verification.results import Run
 from tests.helpers import parse
 
@@ -81,3 +81,28 @@ def test_a_difference_is_clear_where_chance_makes_it_once_in_twenty(
 def test_equal_times_are_no_difference() -> None:
     assert not Medians.of([1.0] * 9, [1.0] * 9).is_clear
     assert not Medians.of([1.0] * 9, [1.0] * 6 + [2.0] * 3).is_clear
+
+
+def test_each_model_comes_first_in_every_other_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second of two equal models is a little faster, and would be told to be better."""
+    from foldproof.engines import worker
+
+    loaded: list[str] = []
+    ran: list[str] = []
+
+    class Told:
+        def __init__(self, content: str, settings: object, in_use: bool) -> None:
+            loaded.append(content)
+            self.content = content
+
+        def seconds_of_a_run(self, feeds: object) -> float:
+            ran.append(self.content)
+            return len(ran)
+
+    monkeypatch.setattr(worker, "Session", Told)
+    (a_loads, a_runs), (b_loads, b_runs) = worker._measured(["a", "b"], AS_IN_USE, {}, 10)
+    assert loaded[:6] == ["a", "b", "b", "a", "a", "b"]
+    assert sorted(ran[:2]) == ["a", "b"]  # these two are not measured
+    assert sum(b < a for a, b in zip(a_runs, b_runs, strict=True)) == len(a_runs) / 2
+    assert len(a_loads) == len(b_loads)
+    assert all(ran[int(at) - 1] == "a" for at in a_runs)

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
+import time
 import warnings
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +15,7 @@ import onnxruntime
 import pytest
 
 import foldproof
+from foldproof.fingerprint import fingerprint
 from tests.helpers import operators, parse
 
 FOLDS = "g (float[N,3] x) => (float[N,3] y) { s = Shape(x) r = Reshape(x, s) i = Identity(r) y = Relu(i) }"
@@ -140,14 +144,87 @@ def test_wrong_usage_is_an_error(model: Path, tmp_path: Path) -> None:
 
 
 def test_what_killed_processes_left_is_taken_away(model: Path, tmp_path: Path) -> None:
-    old, new = tmp_path / "cache" / "making-old", tmp_path / "cache" / "making-new"
-    for left in (old, new):
+    cache = tmp_path / "cache"
+    old, new, persons = cache / ".foldproof-making-old", cache / ".foldproof-making-new", cache / "making-films"
+    for left in (old, new, persons):
         left.mkdir(parents=True)
         (left / "model.onnx").write_bytes(b"half")
     os.utime(old, (0, 0))
-    load(model, tmp_path / "cache")
+    os.utime(persons, (0, 0))
+    load(model, cache)
     assert new.exists()
+    assert persons.exists()
     assert not old.exists()
+
+
+def test_what_was_used_longest_ago_goes_where_a_cache_becomes_too_large(model: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    made = {}
+    for seed in range(4):
+        known = set(entries(cache)) if seed else set()
+        load(model, cache, seed=seed)
+        (made[seed],) = set(entries(cache)) - known
+    size = sum(file.stat().st_size for file in made[0].iterdir())
+    for seed, hours in ((0, 4), (1, 3), (2, 2)):  # the last one was used right now
+        at = time.time() - 3600 * hours
+        os.utime(made[seed] / "entry.json", (at, at))
+    persons = cache / "films"
+    persons.mkdir()
+    load(model, cache, seed=0)  # it is used, and none goes, as nothing is made
+    foldproof.load_session(model, cache_dir=cache, cache_bytes=4 * size, options=foldproof.Options(seed=4))
+    assert [made[seed].exists() for seed in range(4)] == [True, False, True, True]
+    foldproof.load_session(model, cache_dir=cache, cache_bytes=0, options=foldproof.Options(seed=5))
+    assert [made[seed].exists() for seed in range(4)] == [True, False, False, True]
+    assert persons.exists()
+    assert len(entries(cache)) == 5
+
+
+@pytest.mark.parametrize("pack", [False, True], ids=["a file", "a package"])
+def test_other_rules_of_a_module_are_another_content(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack: bool
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    folder = tmp_path / "somebodys_session_rules"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    (folder / "rule.py").write_text("number = 1\n")
+    options = foldproof.Options(rules_from=[folder.name if pack else str(folder / "rule.py")])
+    first = fingerprint(options)
+    (folder / "rule.py").write_text("number = 2\n")
+    assert fingerprint(options) != first
+    (folder / "rule.py").write_text("number = 1\n")
+    assert fingerprint(options) == first
+
+
+def test_another_version_of_a_rule_pack_is_another_content(monkeypatch: pytest.MonkeyPatch) -> None:
+    versions = {"somebodys-pack": "1.0"}
+    known = metadata.version
+    monkeypatch.setattr("foldproof.fingerprint.rule_packs", lambda: set(versions))
+    monkeypatch.setattr(metadata, "version", lambda name: versions.get(name) or known(name))
+    first = fingerprint(foldproof.Options())
+    versions["somebodys-pack"] = "1.1"
+    assert fingerprint(foldproof.Options()) != first
+
+
+def test_a_full_disk_is_no_obstacle(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("foldproof.model_file.staging._write_synced", full)
+    with pytest.warns(foldproof.OriginalUsedWarning, match="No space left on device"):
+        session = foldproof.load_session(model, cache_dir=tmp_path / "cache")
+    assert session.run(None, {"x": np.ones((1, 3), np.float32)})[0].tolist() == [[1, 1, 1]]
+    assert entries(tmp_path / "cache") == []
+
+
+def test_without_a_home_directory_the_original_is_used(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", homeless)
+    with pytest.warns(foldproof.OriginalUsedWarning, match="cache_dir="):
+        foldproof.load_session(model)
 
 
 def test_processes_share_a_cache(model: Path, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 
 # How often the memory of a process is looked at, in seconds. Its own peak is kept by the kernel, so that a look shortly
 # before it ends is enough.
-_PAUSE = 0.01
+_PAUSE = 0.02
 
 
 @dataclasses.dataclass(frozen=True)

@@ -44,6 +44,10 @@ class UsageError(FoldproofError):
     exit_status = 2
 
 
+class WriteError(UsageError):
+    """An output that the system can't write, such as for want of room on the disk."""
+
+
 class ModelError(FoldproofError):
     """A model that can't be read, or that is invalid."""
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
-from pathlib import Path
 
 from foldproof import __version__
 from foldproof.certificates.digests import sha256_of, versions
 from foldproof.certificates.statement import deciding_options, feed_digests, rule_packs
 from foldproof.options import Options
+from foldproof.rewriting.rule_modules import files_of
 
 _OF_ONE_RUN = frozenset({"certificate", "feeds", "jobs", "report", "save_repro"})
 """Options that decide on other files, or on the speed; the feeds count by what is in them."""
@@ -19,7 +18,7 @@ _OF_ONE_RUN = frozenset({"certificate", "feeds", "jobs", "report", "save_repro"}
 def fingerprint(options: Options) -> str:
     """What names the options and the versions: 64 hexadecimal digits.
 
-    Of a module of rules (`rules_from`) its file counts, and of an installed pack its version.
+    Of a module of rules (`rules_from`) its files count, and of an installed pack its version.
 
     Raises:
         UsageError: A file of the person's own inputs can't be read.
@@ -27,19 +26,7 @@ def fingerprint(options: Options) -> str:
     parts = {
         "options": {name: value for name, value in deciding_options(options).items() if name not in _OF_ONE_RUN},
         "feeds": [each.to_dict() for each in feed_digests(options.feeds)],
-        "rules_from": [_rules_digest(name) for name in options.rules_from],
+        "rules_from": [[sha256_of(file) for file in files_of(name)] for name in options.rules_from],
         "versions": {"foldproof": __version__, **versions(rule_packs())},
     }
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-
-
-def _rules_digest(module: str) -> str | None:
-    """The digest of a module's file; None where there is none, which whoever loads it will say."""
-    path = Path(module)
-    if not path.is_file():
-        try:
-            spec = importlib.util.find_spec(module)
-        except (ImportError, ValueError):
-            return None
-        path = Path(spec.origin) if spec is not None and spec.origin is not None else path
-    return sha256_of(path) if path.is_file() else None

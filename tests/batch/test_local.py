@@ -35,12 +35,6 @@ class Process:
         self.running.append(task)
         self.most.append((len(self.running), sum(each.memory for each in self.running)))
 
-    def __enter__(self) -> Process:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
     def outcome(self) -> Outcome | None:
         self.looks -= 1
         if self.looks:
@@ -78,6 +72,17 @@ def test_what_lacked_memory_is_tried_once_more_alone(processes: type[Process]) -
     ended = {each.name: each.status for each in perform_here(tasks, 4, None)}
     assert ended == {"lacking beside others": "done", "lacking": "memory", "a": "done", "b": "done"}
     assert len(processes.most) == 6
+
+
+def test_a_process_that_takes_too_long_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FOLDPROOF_TEST_FILE", str(tmp_path / "never"))
+    save(tmp_path, "a.onnx", operator="Softplus")
+    endless = dataclasses.replace(task("a.onnx", source=tmp_path, target=tmp_path / "out"), seconds=2.5)
+    (outcome,) = perform_here([endless], 1, None)
+    assert outcome.status == "time limit"
+    assert "2.5 seconds" in str(outcome.error)
+    assert outcome.seconds >= 2.5
+    assert not list((tmp_path / "out").glob("*"))
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="only Linux limits the memory of a process")

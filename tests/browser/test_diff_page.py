@@ -74,3 +74,39 @@ def test_it_fits_a_phone(browser: Browser, page: Path, shot: Callable[[str], Pat
     browser.open(page)
     browser.screenshot(shot("diff-phone"))
     assert browser.run("return document.documentElement.scrollWidth") <= 360
+
+
+def test_a_difference_that_is_chosen_is_drawn(browser: Browser, page: Path, shot: Callable[[str], Path]) -> None:
+    browser.look()
+    browser.open(page)
+    # The first one of a node at first: the Softmax that only the first model has, and the Sin in its place.
+    assert browser.texts("#chosen-title") == ["node only in the first"]
+    assert "− Softmax" in browser.texts("#picture-before g.node.removed .title")
+    assert browser.texts("#picture-after g.node.added .title") == ["+ Sin"]
+    place = next(k for k, row in enumerate(rows(browser)) if "attribute axis" in row)
+    browser.click("[data-table=differences] tbody tr", place)
+    browser.screenshot(shot("diff-chosen"))
+    for side, axis in (("before", 1), ("after", 0)):
+        (changed,) = browser.texts(f"#picture-{side} g.node.changed.core")
+        assert f"axis={axis}" in changed
+        assert "has other inputs or attributes" in changed
+    browser.click("input[name=mode][value=whole]")
+    assert len(browser.texts("#picture-before g.node.removed")) == 1
+    assert len(browser.texts("#picture-before g.node")) == 22 + 2  # all nodes, an input and an output
+    # What concerns no node says so, with no picture.
+    browser.click("input[name=mode][value=place]")
+    browser.click("[data-table=differences] tbody tr", len(rows(browser)) - 1)
+    assert browser.texts("#picture-before .empty") == ["This difference is of no node."]
+    assert browser.complaints() == []
+
+
+def test_differences_of_no_node_have_no_pictures(browser: Browser, tmp_path: Path) -> None:
+    a, b = (parse("g (float[N] x) => (float[N] y) { y = Relu(x) }") for _ in range(2))
+    b.metadata_props.add(key="author", value="me")
+    path = tmp_path / "diff.html"
+    write_text(diff_page(Comparison(model_file.from_proto(a), model_file.from_proto(b))), path)
+    browser.look()
+    browser.open(path)
+    assert browser.complaints() == []
+    assert len(rows(browser)) == 1
+    assert browser.texts("#panel") == []

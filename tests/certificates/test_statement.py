@@ -50,7 +50,11 @@ def test_it_is_the_same_but_for_the_time(tmp_path: Path) -> None:
 
 
 def test_it_names_no_path_of_the_machine(tmp_path: Path) -> None:
-    assert str(tmp_path) not in json.dumps(written(tmp_path))
+    rules = tmp_path / "mine.py"
+    rules.write_text("import foldproof_rules\n\nrules = foldproof_rules.rules\n")
+    document = written(tmp_path, rules_from=[str(rules)])
+    assert document["predicate"]["options"]["rules_from"] == ["mine.py"]
+    assert str(tmp_path) not in json.dumps(document)
 
 
 def test_it_follows_its_schema(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from collections.abc import Iterator
@@ -7,17 +8,22 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnx_ir as ir
 import pytest
 from click.testing import CliRunner
 
 from foldproof.checking import roles, shapes, types, values
 from foldproof.checking.check import NEWEST, Effort, RuleCheck, check_rule
 from foldproof.checking.selection import rules_of
+from foldproof.checking.trial import Court
 from foldproof.checking.variation import varied
 from foldproof.cli import main
 from foldproof.engines import Worker
 from foldproof.errors import UsageError
-from foldproof.rewriting import Rule
+from foldproof.facts import Facts
+from foldproof.options import Options
+from foldproof.pipeline import Optimizer
+from foldproof.rewriting import Outcome, Rule
 from foldproof.rewriting.packs import installed
 from tests.checking import sample_pack
 from tests.helpers import parse
@@ -169,3 +175,18 @@ def test_the_command_overwrites_no_file_of_the_persons_own(tmp_path: Path) -> No
 def test_the_help_of_the_command_keeps_its_lines() -> None:
     shown = CliRunner().invoke(main, ["check-rule", "--help"]).output
     assert "  Exit status:\n    0  no fault was found\n" in shown
+
+
+def test_a_failure_for_which_the_rewriter_finds_an_excuse_is_a_fault_where_the_model_runs(worker: Worker) -> None:
+    def fails(node: ir.Node, facts: Facts) -> Outcome:
+        raise IndexError("it looks where there is nothing")
+
+    rule = dataclasses.replace(sample_pack.abs_of_abs, apply=fails)
+    court = Court(rule, worker)
+    # The declared rank of z is wrong: the rewriter excuses what fails beside it, and onnxruntime only warns.
+    model = parse("g (float[2, 3] x) => (float[2, 3] y, float[6] z) { z = Neg (x)  y = Abs (z) }")
+    assert Optimizer(Options(verify=False), [rule]).run(model).model is not None
+    found = court.try_at(model)
+    assert (found.status, found.finding.kind) == ("faulty", "raises")
+    broken = parse("g (float[2, 3] x) => (float[2, 3] y) { a = Add (x)  y = Abs (a) }")
+    assert court.try_at(broken).status == "idle"

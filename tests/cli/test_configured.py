@@ -79,11 +79,12 @@ def test_a_command_and_a_model_have_tables_of_their_own(project: Path) -> None:
 def test_each_kind_of_value(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     configure(
         "keep_node = ['/a b', 'c']\nskip_rules = 'a, b'\nset_dim = {batch = 1, 'x:0' = 3}\nbind = {n = [1, 8], m = 2}\n"
-        "max_growth = 3\nfeeds = 'inputs'\nexternal_data = 'never'\nir3_initializers_are_constants = false\n"
+        "rules_from = ['tools/mine.py', 'pack.rules', 'other.py']\nmax_growth = 3\nfeeds = 'inputs'\nexternal_data = 'never'\nir3_initializers_are_constants = false\n"
     )
     (project / "below").mkdir()
     monkeypatch.chdir(project / "below")
     found = {key: value for key, (value, _) in in_force().items()}
+    assert found["rules_from"] == [str(project / "tools/mine.py"), "pack.rules", str(project / "other.py")]
     assert found["keep_node"] == ["/a b", "c"]
     assert found["skip_rules"] == ["a", "b"]
     assert found["set_dim"] == {"batch": 1, "x:0": 3}
@@ -131,6 +132,7 @@ def test_another_file_may_be_named(project: Path) -> None:
         ("keep_node = [1]", "'keep_node' is 1. Give a string."),
         ("feeds = ['a']", "'feeds' is ['a']. Give a string."),
         ("external_data = 'perhaps'", "foldproof.toml:1: 'external_data'"),
+        ('feeds = "a\\u0000"', r"foldproof.toml:1: 'feeds' is 'a\x00'. Give a string without NUL."),
         ("set_dim = ['batch']", "foldproof.toml:1: 'set_dim': 'batch' is not of the form"),
         ("set_dim = {batch = 'x'}", "foldproof.toml:1: 'set_dim' has 'x'. Give whole numbers."),
         ("output = 'model.onnx'", "'output' can't be configured"),

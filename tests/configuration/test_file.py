@@ -91,6 +91,21 @@ def test_a_pattern_means_the_same_for_a_path_and_for_a_folder(tmp_path: Path, pa
     assert {path.relative_to(tmp_path).as_posix() for path in section.models()} == matches
 
 
+def test_a_model_goes_by_its_name_where_a_link_stands_for_it(tmp_path: Path) -> None:
+    folder = tmp_path / "p"
+    stored = [write(tmp_path / "store" / name, "") for name in ("8a3f", "b.onnx")]
+    (section,) = read(write(folder / "foldproof.toml", "[[model]]\npath = 'm/**/*.onnx'\n")).sections
+    (folder / "m").mkdir()
+    (folder / "m" / "a.onnx").symlink_to(stored[0])
+    (folder / "m" / "more").symlink_to(tmp_path / "store")
+    (tmp_path / "alias").symlink_to(folder)
+    assert list(section.models()) == [folder / "m" / "a.onnx"]
+    for path in (folder / "m" / "a.onnx", folder / "m" / "more" / "b.onnx", tmp_path / "alias" / "m" / "a.onnx"):
+        assert section.is_about(path), path
+    assert section.is_about(folder / "x" / ".." / "m" / "a.onnx")
+    assert not section.is_about(stored[0])
+
+
 def test_a_model_elsewhere_is_in_no_section(tmp_path: Path) -> None:
     (section,) = read(write(tmp_path / "p" / "foldproof.toml", "[[model]]\npath = '**/*.onnx'\n")).sections
     assert not section.is_about(write(tmp_path / "a.onnx", ""))

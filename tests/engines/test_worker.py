@@ -242,3 +242,24 @@ def test_a_lent_worker_is_used_by_all_that_is_given_none(parse):
         assert run_abs(OnnxRuntime(parse(ABS))) == [1, 2]
         assert made.generation == 1
     assert Worker.borrowed() is not made
+
+
+def test_closing_does_not_wait_for_a_run_that_never_ends(parse, worker):
+    engine = OnnxRuntime(parse(ENDLESS), worker=worker)
+    failures = []
+
+    def run():
+        try:
+            engine.run({}, seconds=300)
+        except EngineError as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    time.sleep(0.3)
+    start = time.monotonic()
+    worker.close()
+    thread.join(10)
+    assert time.monotonic() - start < 10
+    assert not thread.is_alive()
+    assert [type(error) for error in failures] == [TimedOut]  # so that no other engine is tried

@@ -70,7 +70,8 @@ def nested_loops(depth: int, trips: int) -> str:
         ),
         ("g (float[1, 1] x) => (float[N, M] y) <int64[2] s = {1048576, 1048576}> { y = Tile (x, s) }", "bytes"),
         (
-            "g (float[N] x) => (float[M] y) <int64[1] k = {1073741824}> { s = Shape (x) t = Mul (s, k) y = Tile (x, t) }",
+            "g (float[N] x) => (float[M] y) <int64[1] k = {1073741824}> { s = Shape (x) t = Mul (s, k)"
+            " y = Tile (x, t) }",
             "bytes",
         ),
         (nested_loops(4, 100), "steps"),

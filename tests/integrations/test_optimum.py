@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,27 @@ def test_links_of_a_hubs_cache_are_followed(folder: Path, tmp_path: Path) -> Non
     assert not any(path.is_symlink() for path in (tmp_path / "new").rglob("*"))
     data = [name for name in content(tmp_path / "new") if "data" in name]
     assert sorted(data) == ["model.onnx_data", "more/third.onnx.data"]
+
+
+def test_what_is_no_file_is_kept_too(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "notes").write_text("mine")
+    (folder / "empty").mkdir()
+    (folder / "more" / "out").symlink_to("../../elsewhere")
+    (folder / "in").symlink_to("more")
+    (folder / "nowhere").symlink_to("gone")
+    for new in (tmp_path / "a" / "new", folder):
+        optimize_folder(folder, **({"in_place": True} if new == folder else {"destination": new}))
+        check(new)
+        assert (new / "empty").is_dir()
+        assert (new / "more" / "out" / "notes").read_text() == "mine"
+        assert (new / "in").readlink() == Path("more")
+        assert (new / "nowhere").readlink() == Path("gone")
+    assert (folder / "more" / "out").readlink() == Path("../../elsewhere")
+    os.mkfifo(folder / "pipe")
+    with pytest.raises(foldproof.UsageError, match="pipe is neither a file nor a folder"):
+        optimize_folder(folder, in_place=True)
+    assert (folder / "pipe").exists()
 
 
 def test_where_one_model_fails_nothing_is_written(folder: Path, tmp_path: Path) -> None:

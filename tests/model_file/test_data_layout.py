@@ -169,6 +169,17 @@ class TestLinks:
         assert {place["location"] for place in places(tmp_path / "out.onnx")} == {"deeper/in.onnx.data"}
         assert value_of(tmp_path / "out.onnx") == OLD
 
+    def test_through_a_link_to_the_folder(self, model, tmp_path):
+        (tmp_path / "link").symlink_to(model.parent)
+        write(model, tmp_path / "link" / "out.onnx", link=True)
+        assert places(model.with_name("out.onnx")) == places(model)
+        assert value_of(model.with_name("out.onnx")) == OLD
+
+    def test_what_is_linked_counts_to_the_size(self, model):
+        source = model_file.read(model)
+        with model_file.stage(source.model, source, model.with_name("out.onnx"), DataLayout(link=True)) as staged:
+            assert staged.size == staged.path.stat().st_size + model.with_name("in.onnx.data").stat().st_size
+
     def test_a_location_can_not_leave_the_folder(self, model, out):
         with pytest.raises(UsageError, match="can't be linked"):
             write(model, out, link=True)
@@ -236,10 +247,11 @@ class TestInPlace:
         source = model_file.read(model)
         for name in "wv":
             source.model.graph.initializers[name].const_value = ir.tensor(np.full(3000, NEW, np.float32), name=name)
-        model.chmod(0o640)
+        model.chmod(0o600)
+        model.with_name("in.onnx.data").chmod(0o600)
         model_file.write(source.model, source, model, DataLayout(in_place=True))
         assert value_of(model) == NEW
-        assert stat.S_IMODE(model.stat().st_mode) == 0o640
+        assert {stat.S_IMODE(path.stat().st_mode) for path in model.parent.iterdir()} == {0o600}
         assert len(files(model.parent)) == 2
         assert not model.with_name("in.onnx.data").exists()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
 from collections.abc import Generator, Sequence
@@ -31,7 +30,7 @@ def perform_here(tasks: Sequence[Task], workers: int, memory: int | None) -> Gen
     waiting = sorted(tasks, key=lambda task: -task.memory)
     again: list[Task] = []
     running: list[TaskProcess] = []
-    with contextlib.ExitStack() as stack:
+    try:
         while waiting or again or running:
             if not waiting and not running:
                 waiting, again, workers = again, [], 1
@@ -39,7 +38,7 @@ def perform_here(tasks: Sequence[Task], workers: int, memory: int | None) -> Gen
             for task in waiting if len(running) < workers else ():
                 if not running or memory is None or taken + task.memory <= memory:
                     waiting.remove(task)
-                    running.append(stack.enter_context(TaskProcess(task, memory)))
+                    running.append(TaskProcess(task, memory))
                     break
             else:
                 time.sleep(_POLL)
@@ -47,11 +46,16 @@ def perform_here(tasks: Sequence[Task], workers: int, memory: int | None) -> Gen
                 outcome = each.outcome()
                 if outcome is None:
                     continue
+                running.remove(each)
                 if outcome.lacked_memory and workers > 1:
                     again.append(each.task)
                 else:
                     yield outcome
-                running.remove(each)
+    finally:
+        for each in running:
+            each.terminate()
+        for each in running:
+            each.close()
 
 
 def cores() -> int:

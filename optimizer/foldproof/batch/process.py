@@ -18,6 +18,7 @@ from foldproof.batch import child
 from foldproof.batch.outcome import Outcome
 from foldproof.batch.task import Task
 from foldproof.engines.worker_process import cause_of_death
+from foldproof.errors import UsageError
 
 _GRACE = 5.0
 """How long a process has to take away its temporary files (seconds), before it is killed."""
@@ -33,6 +34,9 @@ class TaskProcess:
     Args:
         task: The task.
         memory: The bytes that it may have for its own, where the platform can limit that.
+
+    Raises:
+        UsageError: The system lets no further process start.
     """
 
     def __init__(self, task: Task, memory: int | None = None) -> None:
@@ -41,14 +45,17 @@ class TaskProcess:
         self._folder = tempfile.TemporaryDirectory(prefix="foldproof-")
         self._answer = Path(self._folder.name) / "outcome.json"
         self._words = (Path(self._folder.name) / "words").open("w+b")
-        self._process = subprocess.Popen(
-            [sys.executable, str(Path(child.__file__).resolve())],
-            stdin=subprocess.PIPE,
-            stdout=self._words,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,  # a group of its own: with it ends all that it has started
-            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
-        )
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, str(Path(child.__file__).resolve())],
+                stdin=subprocess.PIPE,
+                stdout=self._words,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # a group of its own: with it ends all that it has started
+                creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
+            )
+        except OSError as error:
+            raise UsageError(f"no process can be started: {error}", hint="Try fewer with --workers") from error
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):  # it is dead already, which `outcome` will find
             for part in (sys.path, (str(self._answer), memory, task)):
@@ -80,6 +87,11 @@ class TaskProcess:
             time.sleep(_POLL)
         return outcome
 
+    def terminate(self) -> None:
+        """Asks the process to end. It takes away its temporary files first."""
+        with contextlib.suppress(OSError):
+            self._process.terminate()
+
     def close(self) -> None:
         """Ends the process and all that it has started. Temporary files of it are taken away."""
         if self._process.returncode is None:
@@ -98,7 +110,7 @@ class TaskProcess:
 
     def _end(self) -> None:
         if not self._has_ended():
-            self._process.terminate()
+            self.terminate()
             deadline = time.monotonic() + _GRACE
             while not self._has_ended() and time.monotonic() < deadline:
                 time.sleep(_POLL)

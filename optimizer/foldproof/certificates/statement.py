@@ -16,6 +16,7 @@ from foldproof.certificates.restating import Claims, Restated
 from foldproof.options import Options
 from foldproof.reporting.report import Report
 from foldproof.rewriting import Rule
+from foldproof.rewriting.rule_modules import is_path
 
 if TYPE_CHECKING:
     from foldproof.verification import Verification
@@ -89,8 +90,9 @@ def rule_packs() -> set[str]:
 
 
 def deciding_options(options: Options) -> dict[str, Any]:
-    """The options that decide on the result: paths of this machine are none of them."""
+    """The options that decide on the result. No path of this machine is one: of a file of rules its name is."""
     fields = {field.name: getattr(options, field.name) for field in dataclasses.fields(options)}
+    fields["rules_from"] = [Path(each).name if is_path(each) else each for each in options.rules_from]
     return {name: _plain(value) for name, value in fields.items() if not isinstance(value, Path)}
 
 

@@ -15,6 +15,7 @@ from foldproof.checking.finding import Finding, Kind
 from foldproof.engines import EngineError, OnnxRuntime, Worker
 from foldproof.errors import FoldproofError, ModelError, RuleError
 from foldproof.facts import Facts
+from foldproof.facts.dim import TooComplexError
 from foldproof.options import Options
 from foldproof.pipeline import Optimizer
 from foldproof.rewriting import Constant, Cost, Entry, Forward, Reason, Remove, Replace, Rule
@@ -63,11 +64,16 @@ class Court:
         self._worker = worker
         self._seed = seed
         self._reference = reference
+        self._raised: Exception | None = None
         rules = [dataclasses.replace(rule, apply=self._ask), *(each for each in clean_up if each.name != rule.name)]
         self._optimizer = Optimizer(Options(verify=False, level=3, rules=[each.name for each in rules]), rules)
 
     def _ask(self, subject: Any, facts: Facts) -> Any:
-        outcome = self._rule.apply(subject, facts)
+        try:
+            outcome = self._rule.apply(subject, facts)
+        except Exception as error:  # the rewriter may find an excuse in the model, where a runtime finds none
+            self._raised = error
+            raise
         if outcome is not None and not isinstance(outcome, (Constant, Forward, Remove, Replace, Reason)):
             raise _NoOutcome(f"it gives {outcome!r}")
         str(outcome) if isinstance(outcome, Reason) else None
@@ -79,6 +85,7 @@ class Court:
         Args:
             model: The model. It is not changed.
         """
+        self._raised = None
         try:
             result, ledger = self._rewritten(model)
         except RuleError as error:
@@ -90,7 +97,9 @@ class Court:
         except FoldproofError as error:
             return _faulty("raises", str(error))
         if not self._fired(ledger):
-            return Trial("idle")
+            error = self._raised
+            is_fault = error is not None and not isinstance(error, TooComplexError) and self._runs(model)
+            return _faulty("raises", f"{type(error).__name__}: {error}") if is_fault else Trial("idle")
         found = self._structure(model, result, ledger)
         if found is None:
             return self._compared(model, result)

@@ -30,6 +30,12 @@ _NEVER = frozenset({"force", "in_place", "output", "config", "no_config"})
 _FILE = f"{__name__}.file"
 
 
+class ModuleName(click.types.StringParamType):
+    """The name of a Python module, or the path of its file."""
+
+    name = "module"
+
+
 class ConfiguredCommand(click.Command):
     """A command that looks for the project's file."""
 
@@ -274,6 +280,16 @@ def _one(option: click.Option, setting: Setting, value: Any) -> Any:
         expected, words = (int, float), "a number"
     if not isinstance(value, expected) or (isinstance(value, bool) and bool not in expected):
         raise setting.error(f"{setting.key!r} is {value!r}", f"Give {words}")
-    if isinstance(option.type, click.Path) and value != "-":
+    if isinstance(value, str) and "\0" in value:
+        raise setting.error(f"{setting.key!r} is {value!r}", "Give a string without NUL")
+    if _is_path(option, value):
         return str(setting.file.path.absolute().parent / str(value))  # it is meant as seen from the file
     return value
+
+
+def _is_path(option: click.Option, value: Any) -> bool:
+    if isinstance(option.type, ModuleName):
+        from foldproof.rewriting import rule_modules
+
+        return rule_modules.is_path(value)
+    return isinstance(option.type, click.Path) and value != "-"

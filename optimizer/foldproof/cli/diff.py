@@ -47,7 +47,8 @@ def diff(
     files = [a, b, *(path for source in sources for path in source.data_files)]
     check_json(json_file, files, force=False)
     if report is not None:
-        check_report(report, files, force=False, option="--report")
+        written = [] if json_file is None else [json_file]
+        check_report(report, [*files, *written], force=False, option="--report")
     compared = Comparison(*sources)
     found = compared.difference
     write_json(found.to_dict(), json_file)

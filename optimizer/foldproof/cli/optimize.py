@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
 
 import click
 from click.core import ParameterSource
@@ -132,8 +132,8 @@ def optimize(
     try:
         with progress:
             report = optimizer.run_file(
-                sys.stdin.buffer if model == STREAM else model,
-                sys.stdout.buffer if destination == STREAM else destination,
+                _binary(sys.stdin, "input") if model == STREAM else model,
+                _binary(sys.stdout, "output") if destination == STREAM else destination,
                 force=force,
             )
     except (UnverifiedError, VerificationError) as error:
@@ -150,6 +150,12 @@ def optimize(
             terminal.show(report, verbose=verbose)
     if report.verdict == "unverified":
         sys.exit(4)
+
+
+def _binary(stream: TextIO | None, name: str) -> BinaryIO:
+    if stream is None:  # whoever started us closed it
+        raise UsageError(f"the standard {name} is closed", hint="Name a file")
+    return stream.buffer
 
 
 def options_for(ctx: click.Context, model: str, *, leave_out: Collection[str] = ()) -> Options:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from foldproof.cli.configured import ConfiguredCommand
+from foldproof.cli.configured import ConfiguredCommand, ModuleName
 
 EXIT_STATUS = """\b
 Exit status:
@@ -95,7 +95,7 @@ def how_to_verify(command: Callable[..., None]) -> Callable[..., None]:
 
 
 rules_from_option = click.option(
-    "--rules-from", metavar="MODULE", multiple=True,
+    "--rules-from", metavar="MODULE", multiple=True, type=ModuleName(),
     help="Use the rules of this module too, such as my_pack.rules or my_rules.py. Repeatable.",
 )  # fmt: skip
 

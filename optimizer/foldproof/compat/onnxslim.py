@@ -140,5 +140,7 @@ def _array_in(text: str) -> tuple[str, np.ndarray]:
 def _rules_of(name: str, known: Mapping[str, Sequence[str]], besides: Sequence[str] = ()) -> Sequence[str]:
     """The rules to leave out for a name of onnxslim's."""
     if name not in known and name not in besides:
-        raise UsageError(f"there is nothing called {name!r} to leave out", hint=f"There are: {', '.join(known)}")
+        raise UsageError(
+            f"there is nothing called {name!r} to leave out", hint=f"There are: {', '.join((*known, *besides))}"
+        )
     return known.get(name, ())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -47,11 +49,12 @@ class Section:
     def is_about(self, model: Path) -> bool:
         """Whether it is about a model."""
         folder = self.place.path.absolute().parent
-        try:
-            path = model.resolve().relative_to(folder.resolve()).as_posix()
-        except (OSError, ValueError):  # it lies elsewhere
-            return False
-        return any(_regex(pattern).fullmatch(path) for pattern in self.patterns)
+        paths = {_inside(folder, Path(os.path.normpath(model.absolute())))}
+        with contextlib.suppress(OSError):
+            # Where there are links on the way, the model goes by its name as well as by what that stands for.
+            folder = folder.resolve()
+            paths |= {_inside(folder, model.parent.resolve() / model.name), _inside(folder, model.resolve())}
+        return any(_regex(pattern).fullmatch(path) for pattern in self.patterns for path in paths if path is not None)
 
     def models(self) -> Iterator[Path]:
         """The files that are there and that it is about."""
@@ -60,6 +63,11 @@ class Section:
             for path in sorted(folder.glob(pattern.removeprefix("./"))):
                 if path.is_file():
                     yield path
+
+
+def _inside(folder: Path, path: Path) -> str | None:
+    """A path from a folder that it lies in; None where it lies elsewhere."""
+    return path.relative_to(folder).as_posix() if path.is_relative_to(folder) else None
 
 
 def _check(pattern: str, setting: Setting) -> None:

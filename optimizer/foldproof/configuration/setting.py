@@ -51,10 +51,10 @@ class Setting:
         """A string, or a list of them.
 
         Raises:
-            UsageError: It is neither, or empty.
+            UsageError: It is neither, or empty, or has a NUL in it, which no name of a file may have.
         """
         values = self.value if isinstance(self.value, list) else [self.value]
-        if not values or not all(isinstance(each, str) and each for each in values):
+        if not values or not all(isinstance(each, str) and each and "\0" not in each for each in values):
             raise self.error(f"{self.key!r} is {self.value!r}", "Give a string, or a list of strings")
         return tuple(values)
 

@@ -61,6 +61,7 @@ class Worker:
         self._memory = memory
         self._lock = threading.RLock()
         self._process: subprocess.Popen[bytes] | None = None
+        self._closed: subprocess.Popen[bytes] | None = None
         self._words: IO[bytes] | None = None
         self._owner = 0
         self._keys = 0
@@ -77,11 +78,16 @@ class Worker:
         self.close()
 
     def close(self) -> None:
-        """End the process, if there is one. A later request would start another."""
+        """End the process, if there is one. A later request would start another.
+
+        A request that another thread has made is not waited for: it might never be answered. It fails as timed out.
+        """
+        self._closed = process = self._process
+        if self._finalizer is not None:
+            self._finalizer()
         with self._lock:
-            if self._finalizer is not None:
-                self._finalizer()
-            self._process = None
+            if self._process is process:
+                self._process = None
 
     @contextlib.contextmanager
     def lent(self) -> Iterator[Worker]:
@@ -203,10 +209,15 @@ class Worker:
             with _ended_after(process, seconds) as ended:
                 worker.send(process.stdin, request)
                 kind, *answer = worker.receive(process.stdout)
-        except (EOFError, OSError) as error:
+        except (EOFError, OSError, ValueError) as error:
+            if isinstance(error, ValueError) and process is not self._closed:  # not that of a closed stream
+                self.close()
+                raise
             process.wait()
             if ended.is_set():
                 raise TimedOut("it was ended at the time limit") from error
+            if process is self._closed:
+                raise TimedOut("it was ended") from error
             raise Died(cause_of_death(process.returncode, self._words)) from error
         except BaseException:  # such as Ctrl-C: the answer would be taken for that to the next request
             self.close()

@@ -22,7 +22,7 @@ from foldproof.facts.fact import UNKNOWN, Basis, Fact, Kind, constant_fact, is_m
 from foldproof.facts.fills import filled
 from foldproof.facts.registry import NodeView, body_inputs_of, transfer_of
 from foldproof.facts.schema_form import malformation
-from foldproof.graphs import bodies_of, node_label, operator_name
+from foldproof.graphs import all_graphs, bodies_of, node_label, operator_name
 
 _BASES = [Basis(mask) for mask in range(sum(basis.value for basis in Basis) + 1)]
 """Each union of bases: to look one up is much cheaper than to make it."""
@@ -32,6 +32,9 @@ MAX_CALL_DEPTH = 32
 
 MAX_CALL_NODES = 10_000
 """A call that comes to more nodes, with all calls in it, is not followed: each call that does costs as much again."""
+
+MAX_FOLLOWED = 30_000
+"""All calls together are followed through so many nodes, and ten times those of the model; no further."""
 
 
 class Facts:
@@ -58,6 +61,7 @@ class Facts:
         self._imports: dict[ir.Graph, dict[str, int]] = {}
         self._depth = 0
         self._expanded: dict[ir.OperatorIdentifier, int] = {}
+        self._calls = _Calls(MAX_FOLLOWED + 10 * sum(len(graph) for graph in all_graphs(model)) if model.functions else 0)
         self.problems: list[RuleError] = []
         self.order = Order(self.owner)
         self.equivalents = Equivalents(self)
@@ -277,6 +281,9 @@ class Facts:
         function = self.function(node)
         if function is None or self._depth >= MAX_CALL_DEPTH or self.nodes_of_call(function) > MAX_CALL_NODES:
             return None
+        self._calls.left -= len(function)
+        if self._calls.left < 0:
+            return None
         inputs = [self.of(value) for value in node.inputs]
         return self.assuming(function.graph, inputs[: len(function.inputs)], self.arguments(node, function))
 
@@ -431,6 +438,17 @@ class Facts:
             return []
 
 
+@dataclasses.dataclass
+class _Calls:
+    """How far calls are still followed.
+
+    Attributes:
+        left: Through so many nodes.
+    """
+
+    left: int
+
+
 class _Inner(Facts):
     """Facts that stand in others: what these don't say, those do."""
 
@@ -444,6 +462,7 @@ class _Inner(Facts):
         self._fresh = {}
         self._depth = outer._depth + 1
         self._expanded = outer._expanded
+        self._calls = outer._calls
         self.problems = outer.problems
 
 

@@ -10,7 +10,7 @@ import os
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from foldproof import earlier_output, model_file
@@ -56,7 +56,11 @@ def optimize_folder(
     for name in FILE_OPTIONS:
         if getattr(options, name):
             raise UsageError(f"{name} is about one model, and this is a folder", hint="Leave it out")
-    models = {path.relative_to(source): _data_in(source, path) for path in sorted(source.rglob("*.onnx"))}
+    try:
+        found = sorted(path for path in _all_in(source) if path.suffix == ".onnx" and path.is_file())
+    except OSError as error:
+        raise UsageError(f"{folder} can't be read: {error}", hint="See to it that you may read all of it") from error
+    models = {path.relative_to(source): _data_in(source, path) for path in found}
     if not models:
         raise UsageError(f"{folder} has no model in it", hint="Name a folder with .onnx files")
     try:
@@ -64,6 +68,7 @@ def optimize_folder(
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as temporary:
             made = Path(temporary, target.name)
             reports = _make(source, made, models, options)
+            _keep_others(source, made, target)
             _put(made, target, Path(temporary, "old"))
     except OSError as error:
         raise UsageError(f"{target} can't be written: {error}", hint="Name another folder") from error
@@ -101,7 +106,7 @@ def _make(source: Path, made: Path, models: Mapping[Path, frozenset[Path]], opti
     is_inside = options.external_data == "never"
     sharing = {model for model, data in models.items() if any(count[name] > 1 for name in data) and not is_inside}
     kept = {name for model in sharing for name in models[model]}
-    for path in source.rglob("*"):
+    for path in _all_in(source):
         name = path.relative_to(source)
         if path.is_file() and name not in models and (name in kept or name not in count):
             _copy(path, made / name)
@@ -128,6 +133,43 @@ def _make(source: Path, made: Path, models: Mapping[Path, frozenset[Path]], opti
         earlier_output.forget(path)  # it moves
     shutil.copystat(source, made)
     return reports
+
+
+def _keep_others(source: Path, made: Path, target: Path) -> None:
+    """Makes what is neither a file nor the link to one: folders, also empty ones, and links to folders or to nothing.
+
+    Args:
+        source: The folder that is read.
+        made: The folder to write.
+        target: Where that will lie: what a link leads to is meant as seen from there.
+    """
+    for path in _all_in(source):
+        name = path.relative_to(source)
+        if path.is_symlink() and not path.is_file():
+            leads_to = path.readlink()
+            inner = Path(os.path.normpath(path.parent / leads_to)).is_relative_to(source)
+            if not leads_to.is_absolute() and not inner:
+                leads_to = Path(os.path.relpath(path.parent / leads_to, (target / name).parent))
+            (made / name).parent.mkdir(parents=True, exist_ok=True)
+            (made / name).symlink_to(leads_to)
+        elif path.is_dir():
+            (made / name).mkdir(parents=True, exist_ok=True)
+        elif not path.is_file():
+            raise OSError(f"{path} is neither a file nor a folder")
+
+
+def _all_in(folder: Path) -> Iterator[Path]:
+    """All that a folder has, links to other folders not followed.
+
+    Raises:
+        OSError: A folder in it can't be read.
+    """
+
+    def fail(error: OSError) -> None:
+        raise error
+
+    for root, folders, files in os.walk(folder, onerror=fail):
+        yield from (Path(root, name) for name in (*folders, *files))
 
 
 def _put(made: Path, target: Path, old: Path) -> None:

@@ -19,7 +19,7 @@ import onnx_ir as ir
 
 from foldproof import earlier_output
 from foldproof.data_layout import DataLayout, data_name, is_data_name, is_name_of_model
-from foldproof.errors import UsageError
+from foldproof.errors import UsageError, WriteError
 from foldproof.model_file import formats
 from foldproof.model_file.encoding import encode
 from foldproof.model_file.leftovers import sweep, temporary_name
@@ -95,7 +95,7 @@ class Staged:
             UsageError: The file can't be replaced. The old one is as it was.
         """
         folder = self.destination.parent
-        with _as_usage_error(self.destination), self, folder_locked(folder):
+        with _as_write_error(self.destination), self, folder_locked(folder):
             old = self._old_data()
             is_ours = is_output and not self._layout.in_place  # the person's own name stays theirs
             for path in self._data if is_output else ():
@@ -186,7 +186,7 @@ def _staged(model: ir.Model, source: Source, destination: Path, layout: DataLayo
     folder = destination.parent
     path = folder / temporary_name(destination, token)
     written: list[Path] = []
-    with _as_usage_error(destination), contextlib.ExitStack() as on_failure:
+    with _as_write_error(destination), contextlib.ExitStack() as on_failure:
         on_failure.callback(_remove, written)
         with folder_locked(folder) as is_locked:
             if is_locked:
@@ -270,9 +270,9 @@ def _remove(paths: Iterable[Path]) -> None:
 
 
 @contextlib.contextmanager
-def _as_usage_error(destination: Path) -> Iterator[None]:
+def _as_write_error(destination: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
         hint = "Check that its folder exists, that you may write there, and that the disk has room"
-        raise UsageError(f"{destination} can't be written: {error.strerror or error}", hint=hint) from error
+        raise WriteError(f"{destination} can't be written: {error.strerror or error}", hint=hint) from error

@@ -33,7 +33,7 @@ class _Teller:
         self._changed = set(comparison.changed)
         self._paths = {graph: path for model in comparison.models for path, graph in paths_of(model)}
         self._numbers: dict[ir.Value, int] = {}
-        self._constants: dict[int, ir.Value] = {}
+        self._contents: set[int] = set()
         self._values: list[DrawnValue] = []
         self._is_second = False
         self._drawn: dict[ir.Node, Drawn] = {}
@@ -113,11 +113,6 @@ class _Teller:
         partner = self._partners.get(value) if self._is_second else None
         if partner in self._numbers:
             return self._shared(partner, value)
-        if constant_of(value) is not None:
-            content = self._comparison.matching.number_of(value)
-            same = self._constants.get(content) if self._is_second else self._constants.setdefault(content, value)
-            if self._is_second and same in self._numbers:
-                return self._shared(same, value)
         number = self._numbers.get(value)
         if number is None:
             number = self._numbers[value] = len(self._values)
@@ -134,7 +129,11 @@ class _Teller:
         tensor = constant_of(value)
         kind = "constant" if tensor is not None else "input" if value.producer() is None else "node"
         model = self._comparison.models[self._is_second]
-        is_new = self._is_second and tensor is not None
+        is_new = False
+        if tensor is not None:
+            content = self._comparison.matching.number_of(value)
+            is_new = self._is_second and content not in self._contents
+            self._contents.add(content)
         return DrawnValue(
             str(value.name), kind, type_text(value) or "", elements_text(tensor), is_new, self._is_output(value, model)
         )

@@ -88,7 +88,7 @@ class Report:
         nodes_before: How many nodes of each operator there were, bodies and functions counted, `Constant` not.
         nodes_after: The same of the optimized model.
         bytes_before: The size of the model's file with its data files, in bytes.
-        bytes_after: The same of the model that was written, those included that it refers to and that were there before.
+        bytes_after: The same of the model that was written, linked weights too.
         fates: What became of each `Size` and `Shape`.
         ledger: All rewrites.
         verification: The runs and comparisons.

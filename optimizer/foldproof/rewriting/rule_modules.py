@@ -28,7 +28,7 @@ def rules_in(name: str) -> list[Rule]:
     Raises:
         UsageError: There is no such module, it can't be imported, or it holds no rules.
     """
-    module = _from_file(Path(name)) if _is_path(name) else _imported(name)
+    module = _from_file(Path(name)) if is_path(name) else _imported(name)
     give = getattr(module, "rules", None)
     try:
         rules = list(give()) if callable(give) else [each for each in vars(module).values() if isinstance(each, Rule)]
@@ -41,17 +41,35 @@ def rules_in(name: str) -> list[Rule]:
 
 def is_there(name: str) -> bool:
     """Whether there is a module of that name, or a file where it is the path of one. A module is not imported."""
-    if _is_path(name):
-        return Path(name).is_file()
+    return Path(name).is_file() if is_path(name) else _spec(name) is not None
+
+
+def files_of(name: str) -> list[Path]:
+    """The Python files that a module's rules are from: its own or, where it is in a package, all of that.
+
+    Nothing is imported. There are none where there is no such module.
+    """
+    if is_path(name):
+        return [path for path in (Path(name),) if path.is_file()]
+    spec = _spec(name.partition(".")[0])
+    if spec is None:
+        return []
+    if spec.submodule_search_locations is None:
+        return [] if spec.origin is None or not spec.has_location else [Path(spec.origin)]
+    return sorted(path for folder in spec.submodule_search_locations for path in Path(folder).rglob("*.py"))
+
+
+def is_path(name: str) -> bool:
+    """Whether a name is the path of a file, and not that of a module."""
+    return name.endswith(".py") or os.sep in name
+
+
+def _spec(name: str) -> ModuleSpec | None:
     _admit_working_directory()
     try:
-        return importlib.util.find_spec(name) is not None
+        return importlib.util.find_spec(name)
     except (ImportError, ValueError):  # a package above it that is not there; a name that is none
-        return False
-
-
-def _is_path(name: str) -> bool:
-    return name.endswith(".py") or os.sep in name
+        return None
 
 
 def _imported(name: str) -> ModuleType:

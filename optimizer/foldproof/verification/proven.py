@@ -82,12 +82,16 @@ def _is_symbolic(expression: Expression) -> bool:
 
 
 def _at(expression: Expression, binding: Mapping[str, int]) -> int | None:
-    """The number that an expression is at a binding; None where the binding does not decide that."""
+    """The number that an expression is at a binding; None where the binding does not decide that.
+
+    None too where no int64 can be that number: a tensor with so many elements could not exist.
+    """
     if expression is None or isinstance(expression, int):
         return expression
     if any(symbol.scope or symbol.name not in binding for symbol in expression.symbols):
         return None
     try:
-        return expression.evaluate({symbol.name: binding[symbol.name] for symbol in expression.symbols})
+        number = expression.evaluate({symbol.name: binding[symbol.name] for symbol in expression.symbols})
     except ZeroDivisionError:
         return None
+    return number if -(1 << 63) <= number < 1 << 63 else None
