@@ -31,15 +31,16 @@ def main() -> int:
     parser.add_argument("--only", default="", help="the files with these words in their names")
     parser.add_argument("--timeout", type=float, default=60.0, help="seconds for each")
     arguments = parser.parse_args()
-    sys.stdout.write(f"{'':44} {'wall s':>7} {'CPU s':>7} {'MiB':>6} {'status':>6}\n")
+    sys.stdout.write(f"{'':56} {'wall s':>7} {'CPU s':>7} {'MiB':>6} {'status':>6}\n")
     chosen = {name: write for name, write in FILES.items() if arguments.only in name}
     missed = [
-        name
+        _label(name, options)
         for name, write in chosen.items()
-        if not all(_measured(name, write, arguments.timeout, o) for o in _OPTIONS)
+        for options in _OPTIONS
+        if not _measured(name, write, arguments.timeout, options)
     ]
     sys.stdout.write(
-        f"{len(chosen)} files, {len(missed)} beyond the limits{': ' if missed else ''}{'; '.join(missed)}\n"
+        f"{len(chosen)} files twice, {len(missed)} beyond the limits{': ' if missed else ''}{'; '.join(missed)}\n"
     )
     return 1 if missed else 0
 
@@ -63,12 +64,14 @@ def _measured(name: str, write: Callable[[Path], None], timeout: float, options:
         )
         words = "" if ended.status == 0 else ended.complaint.replace(folder, "")[:_WORDS]
         mark = "" if is_good else "  <- beyond the limits"
-        label = f"{name}{', not verified' if options else ''}"
-        sys.stdout.write(
-            f"{label:44.44} {ended.wall:7.1f} {ended.cpu:7.1f} {ended.peak_mib:6.0f} {ended.status:6}  {words}{mark}\n"
-        )
+        figures = f"{ended.wall:7.1f} {ended.cpu:7.1f} {ended.peak_mib:6.0f} {ended.status:6}"
+        sys.stdout.write(f"{_label(name, options):56} {figures}  {words}{mark}\n")
         sys.stdout.flush()
         return is_good
+
+
+def _label(name: str, options: Sequence[str]) -> str:
+    return f"{name}, not verified" if options else name
 
 
 if __name__ == "__main__":

@@ -86,7 +86,7 @@ def _sparse_tensor_of_2_60() -> onnx.ModelProto:
     model.graph.sparse_initializer.append(
         onnx.SparseTensorProto(values=values, indices=indices, dims=[1 << 30, 1 << 30])
     )
-    model.graph.output.add(name="z")
+    model.graph.output.append(helper.make_tensor_value_info("z", 1, [1 << 30, 1 << 30]))
     return model
 
 

@@ -180,3 +180,25 @@ def test_text_of_the_models_is_harmless_in_a_terminal(tmp_path: Path) -> None:
     ):
         assert "\x1b" not in output
         assert "[bold]" in output
+
+
+def test_a_suggestion_repeats_the_options_under_which_it_was_tried(model: Path, tmp_path: Path) -> None:
+    rules = tmp_path / "my rules.py"
+    rules.write_text(
+        "from foldproof.rewriting import Reason, rule\n"
+        "@rule('Size', exact=True, level=3)\n"
+        "def mine(node, facts):\n"
+        "    '''Size(x) = c, one day.'''\n"
+        "    return Reason('not yet')\n"
+    )
+    options = ["-O", "3", "--exact", "--rules-from", rules]
+    found = command("explain", model, "--node", "t", *options)
+    assert "not yet" in found.output
+    (suggested,) = (line for line in found.output.splitlines() if line.startswith("to fold it"))
+    arguments = shlex.split(suggested.removeprefix("to fold it"))
+    assert arguments[:3] == ["foldproof", "optimize", str(model)]
+    assert arguments[3:] == ["-O3", "--exact", "--rules-from", str(rules), "--set-dim", "N=1"]
+    out = tmp_path / "suggested.onnx"
+    assert command(*arguments[1:], "-o", out, "--no-verify").exit_code == 0
+    assert "Size" not in operators(onnx.load(out))
+    assert "-O3" not in command("explain", model, "--node", "t").output

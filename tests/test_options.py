@@ -21,6 +21,7 @@ from foldproof.earlier_output import is_ours, remember
         {"level": 4},
         {"max_growth": -1},
         {"max_growth": float("nan")},
+        {"max_growth": float("inf")},
         {"bind": ["n"]},
         {"bind": {"n": 3}},
         {"bind": {"n": "3"}},
@@ -29,6 +30,8 @@ from foldproof.earlier_output import is_ours, remember
         {"bind": {name: [1, 2] for name in "abcdefg"}},
         {"verify_seconds": 0},
         {"verify_seconds": float("nan")},
+        {"verify_seconds": float("inf")},
+        {"verify_seconds": 1e10},
     ],
 )
 def test_options_that_make_no_sense_are_refused(wrong: dict) -> None:

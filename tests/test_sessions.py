@@ -141,6 +141,9 @@ def test_wrong_usage_is_an_error(model: Path, tmp_path: Path) -> None:
     with pytest.raises(foldproof.UsageError, match="no graph input has the dim 'M'"):
         foldproof.load_session(model, cache_dir=tmp_path / "cache", options=foldproof.Options(set_dim={"M": 1}))
     assert entries(tmp_path / "cache") == []
+    load(model, tmp_path / "cache")
+    with pytest.raises(foldproof.UsageError, match="feeds"):  # also where all else is the same as before
+        load(model, tmp_path / "cache", feeds=tmp_path / "feeds")
 
 
 def test_what_killed_processes_left_is_taken_away(model: Path, tmp_path: Path) -> None:

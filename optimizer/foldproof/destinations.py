@@ -64,9 +64,11 @@ def check_report(
         option: The option by which the person named the file.
 
     Raises:
-        UsageError: It is a model's file, its folder is not there, or see `check_destination`.
+        UsageError: It is `-` or a model's file, its folder is not there, or see `check_destination`.
     """
     models = list(models)
+    if target == Path("-"):
+        raise UsageError(f"the {what} can't go to the standard output", hint=f"Name a file with {option}")
     if target.absolute() in [model.absolute() for model in models]:
         raise UsageError(f"{target} is a file of the same run", hint=f"Name another file with {option}")
     if not target.absolute().parent.is_dir():

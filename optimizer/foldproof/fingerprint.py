@@ -25,7 +25,7 @@ def fingerprint(options: Options) -> str:
     """
     parts = {
         "options": {name: value for name, value in deciding_options(options).items() if name not in _OF_ONE_RUN},
-        "feeds": [each.to_dict() for each in feed_digests(options.feeds)],
+        "feeds": None if options.feeds is None else [each.to_dict() for each in feed_digests(options.feeds)],
         "rules_from": [[sha256_of(file) for file in files_of(name)] for name in options.rules_from],
         "versions": {"foldproof": __version__, **versions(rule_packs())},
     }

@@ -14,6 +14,9 @@ from foldproof.errors import UsageError
 MAX_BINDINGS = 64
 """How many combinations of sizes a person may ask verification for."""
 
+MAX_SECONDS = 10**8
+"""The longest time limit: clocks of operating systems take no infinite one."""
+
 FILE_OPTIONS = ("certificate", "report", "save_repro", "link_weights", "in_place")
 """The options that say which files are written, or where: not for who decides on that in the person's place."""
 
@@ -120,8 +123,10 @@ class Options:
                 hint="Leave out --in-place or --certificate",
             )
         is_number = isinstance(self.verify_seconds, (int, float)) and not isinstance(self.verify_seconds, bool)
-        if not (is_number and self.verify_seconds > 0):
-            raise UsageError(f"verify_seconds is {self.verify_seconds!r}", hint="Give a number of seconds above 0")
+        if not (is_number and 0 < self.verify_seconds <= MAX_SECONDS):
+            raise UsageError(
+                f"verify_seconds is {self.verify_seconds!r}", hint=f"Give seconds above 0, and at most {MAX_SECONDS}"
+            )
         if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
             raise UsageError(f"the seed is {self.seed!r}", hint="Give a whole number of at least 0")
         is_count = isinstance(self.stop_after, int) and not isinstance(self.stop_after, bool) and self.stop_after >= 0
@@ -134,9 +139,9 @@ class Options:
         if self.level not in (1, 2, 3):
             raise UsageError(f"there is no optimization level {self.level!r}", hint="Give 1, 2 or 3")
         is_number = isinstance(self.max_growth, (int, float)) and not isinstance(self.max_growth, bool)
-        if self.max_growth is not None and not (is_number and self.max_growth >= 0):
+        if self.max_growth is not None and not (is_number and 0 <= self.max_growth < math.inf):
             raise UsageError(
-                f"the model can't be let grow by {self.max_growth} %", hint="Give a percentage of at least 0"
+                f"the model can't be let grow by {self.max_growth} %", hint="Give a finite percentage of at least 0"
             )
         for field in ("feeds", "certificate", "report", "save_repro"):
             if getattr(self, field) is not None:

@@ -190,8 +190,6 @@ class Optimizer:
     def _check_page(self, files: Iterable[Path], *, force: bool) -> None:
         page, certificate = self.options.report, self.options.certificate
         if page is not None:
-            if page == Path("-"):
-                raise UsageError("a page can't go to the standard output", hint="Name a file with --report")
             check_report(page, files, force=force, option="--report")
             if certificate is not None and page.absolute() == certificate.absolute():
                 raise UsageError(f"{page} is the certificate's file", hint="Name another file with --report")

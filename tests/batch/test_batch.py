@@ -40,7 +40,7 @@ def statuses(content: dict[str, Any]) -> dict[str, str]:
     return {each["name"]: each["status"] for each in content["models"]}
 
 
-def until(holds: Callable[[], object], seconds: float = 60.0) -> None:
+def until(holds: Callable[[], object], seconds: float = 200.0) -> None:
     deadline = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < deadline
@@ -54,6 +54,7 @@ def is_alive(pid: int) -> bool:
         return False
 
 
+@pytest.mark.usefixtures("at_once")
 class TestResults:
     def test_they_are_those_of_single_runs_and_are_done_once(self, tmp_path: Path) -> None:
         save(tmp_path / "in", "a.onnx", "deep/b.onnx")
@@ -147,7 +148,7 @@ class TestIsolation:
         os.kill(first.pid, signal.SIGKILL)
         os.kill(children[0], signal.SIGKILL)
         first.wait()
-        until(lambda: not any(map(is_alive, children)), 20)  # the other one ends by itself
+        until(lambda: not any(map(is_alive, children)))  # the other one ends by itself
 
         gate.touch()
         assert subprocess.run([*command, *arguments], check=False, capture_output=True).returncode == 0
@@ -166,7 +167,7 @@ class TestIsolation:
         running = subprocess.Popen([*command, "--rules-from", RULES], stderr=subprocess.PIPE, text=True)
         until(lambda: list(tmp_path.glob("gate.*")))
         running.send_signal(signal.SIGINT)
-        _, words = running.communicate(timeout=20)
+        _, words = running.communicate(timeout=100)
         assert running.returncode == 130
         assert "1 of 1 models are left; the same command goes on" in words
         assert "Traceback" not in words

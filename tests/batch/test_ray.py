@@ -69,7 +69,7 @@ def _kill_in_the_middle(cluster: Any, node: Any, folder: Path) -> None:
     until(lambda: len(list(folder.glob("gate.*"))) == 2)
     processes = [int(path.suffix[1:]) for path in folder.glob("gate.*")]
     cluster.remove_node(node, allow_graceful=False)
-    until(lambda: sum(map(is_alive, processes)) == 1, 30)  # that of a model goes with its node
+    until(lambda: sum(map(is_alive, processes)) == 1)  # that of a model goes with its node
     (folder / "gate").touch()
 
 

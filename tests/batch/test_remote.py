@@ -83,6 +83,7 @@ class TestTasks:
         assert perform(task(f"{memory}/in", "m.onnx", f"{memory}/out", force=True)).status == "done"
 
 
+@pytest.mark.usefixtures("at_once")
 class TestCommand:
     def test_results_in_a_store_are_done_once(self, tmp_path: Path) -> None:
         save(tmp_path / "in", "a.onnx", "deep/b.onnx")

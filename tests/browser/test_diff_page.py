@@ -81,7 +81,7 @@ def test_a_difference_that_is_chosen_is_drawn(browser: Browser, page: Path, shot
     browser.open(page)
     # The first one of a node at first: the Softmax that only the first model has, and the Sin in its place.
     assert browser.texts("#chosen-title") == ["node only in the first"]
-    assert "− Softmax" in browser.texts("#picture-before g.node.removed .title")
+    assert "\u2212 Softmax" in browser.texts("#picture-before g.node.removed .title")
     assert browser.texts("#picture-after g.node.added .title") == ["+ Sin"]
     place = next(k for k, row in enumerate(rows(browser)) if "attribute axis" in row)
     browser.click("[data-table=differences] tbody tr", place)

@@ -101,9 +101,10 @@ def test_the_environment_reads_as_flags_do(project: Path) -> None:
     assert found["set_dim"] == ({"batch": 1, "seq": 2}, "FOLDPROOF_SET_DIM")
     assert found["exact"] == (True, "FOLDPROOF_EXACT")
     assert found["skip_rules"] == (["a", "b", "c"], "FOLDPROOF_SKIP_RULES")
-    result = command("optimize", "model.onnx", FOLDPROOF_LEVEL="9")
-    assert result.exit_code == 2
-    assert "FOLDPROOF_LEVEL" in result.output
+    for arguments in (["optimize", "model.onnx"], ["config"]):
+        result = command(*arguments, FOLDPROOF_LEVEL="9")
+        assert result.exit_code == 2
+        assert "It is from the environment variable FOLDPROOF_LEVEL." in " ".join(result.output.split())
 
 
 def test_another_file_may_be_named(project: Path) -> None:

@@ -114,6 +114,8 @@ def test_a_persons_inputs_and_sizes_are_verified(tmp_path: Path, monkeypatch: py
     assert [options.bind for options in seen] == [{"batch": (5,)}] * 2
     with pytest.raises(UsageError, match=r"no.npy can't be read"):
         slim(parse(SHAPES), model_check_inputs=["x:no.npy"])
+    with pytest.raises(UsageError, match=r"'no.npy' names no input"):
+        slim(parse(SHAPES), model_check_inputs=["no.npy"])
 
 
 CONV = """g (float[N,1,4,4] x) => (float[N,2,2,2] y) <float[2,1,3,3] w = {1,2,3,4,5,6,7,8,9,9,8,7,6,5,4,3,2,1},

@@ -82,6 +82,9 @@ def test_what_makes_no_sense_is_told(tmp_path: Path, name: str, text: str, words
         ("**/*.onnx", {"a.onnx", "m/b.onnx", "m/c.opt.onnx", "m/n/d.onnx"}),
         ("m/**/d.onnx", {"m/n/d.onnx"}),
         ("a+onnx", set()),
+        ("[[a].onnx", {"a.onnx"}),
+        ("[^b].onnx", set()),
+        ("m/[^b].onnx", {"m/b.onnx"}),
     ],
 )
 def test_a_pattern_means_the_same_for_a_path_and_for_a_folder(tmp_path: Path, pattern: str, matches: set[str]) -> None:

@@ -38,11 +38,18 @@ def test_onnxruntime_takes_and_gives_narrow_floats(parse, name, dtype):
     assert y.tobytes() == x.tobytes()
 
 
-@pytest.mark.parametrize("name", ["int4", "uint4", "int2", "uint2"])
-def test_onnxruntime_gives_packed_integers(parse, name):
+@pytest.mark.parametrize(
+    ("name", "opset", "ir"), [("int4", 21, 10), ("uint4", 21, 10), ("int2", 25, 13), ("uint2", 25, 13)]
+)
+def test_onnxruntime_gives_packed_integers(parse, name, opset, ir):
     """7 elements leave a part of their last byte unused."""
     graph = f"g (float[7] x) => ({name}[7] y) {{ y = Cast<to = {CODES[name]}>(x) }}"
-    engine = OnnxRuntime(parse(graph, opset=25, ir=13))
+    try:
+        engine = OnnxRuntime(parse(graph, opset=opset, ir=ir))
+    except EngineError as error:
+        if "IR version" not in str(error):
+            raise
+        pytest.skip("this version of onnxruntime does not know the type")
     (y,) = engine.run({"x": np.array([0, 1, 1, 0, 1, 0, 1], np.float32)})
     assert y.dtype == getattr(ml_dtypes, name)
     assert y.astype(int).tolist() == [0, 1, 1, 0, 1, 0, 1]

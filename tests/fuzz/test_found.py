@@ -12,6 +12,8 @@ from foldproof.errors import ModelError
 from foldproof.options import Options
 from foldproof.pipeline import Optimizer
 from foldproof.validation import check_structure
+from foldproof.verification.hints import find_hints
+from foldproof.verification.signature import inputs_of
 from tests.helpers import parse
 
 BATCH_NORM = "float[2] s = {1, 2}, float[2] b = {0, 1}, float[2] m = {0.5, 0.1}, float[2] v = {1, 4}"
@@ -37,6 +39,17 @@ MODELS = {
     "the largest of booleans": (
         "g (bool[N] x) => (bool[N] y) <bool one = {1}> { t = Min (x, one) y = Max (t, one) }"
     ),
+    "a branch of more outputs than its If": (
+        "g (float[N] x) => (float[N] y) <bool c = {1}> { y = If (c) <then_branch = a () => (float[N] t, float[N] u)"
+        " { t = Neg (x) u = Abs (x) }, else_branch = b () => (float[N] e) { e = Abs (x) }> }"
+    ),
+    "a node that lacks an input, in a branch": (
+        "g (float[N] x, bool c) => (float[N] y) { y = If (c) <then_branch = a () => (float[N] t) { t = Identity (x) },"
+        " else_branch = b () => (float[N] e) { e = Identity () }> }"
+    ),
+    "repeats that no int64 holds": (
+        "g (float[N] x) => (float[M] y) <int64[1] r = {4611686018427387904}> { z = Tile (x, r) y = Tile (z, r) }"
+    ),
     "nothing to negate twice": "g (float[N] x) => (float[N] y) { r = Neg (x) s = Reciprocal (r) y = Neg (s) }",
     "an operator that came later, of one input": (
         "g (int64[3] x) => (int64[3] y) { y = BitwiseXor <axis = 2> (x) }"
@@ -53,6 +66,50 @@ def test_it_is_optimized(text):
 def test_an_axis_that_refers_to_the_call_in_a_function_that_nothing_calls():
     function = '<domain: "my", opset_import: ["": 18]> f <axis> (p, i) => (q) { q = Gather <axis: int = @axis> (p, i) }'
     model = parse("g (float[N] x) => (float[N] y) { y = Neg (x) }", imports='"my": 1', functions=function)
+    assert Optimizer(Options(verify=False)).run(model).model == model
+
+
+@pytest.mark.parametrize(
+    "nodes", ["y = Add (x, x) z = Equal (x)", "y = Add (x) z = Sub ()", "y = Log () z = OneHot (x)"]
+)
+@pytest.mark.filterwarnings("ignore::foldproof.UnverifiedWarning")
+def test_inputs_are_made_up_for_nodes_that_lack_some(nodes):
+    model = parse(f"g (float[2] x) => (float[2] y, float[2] z) {{ {nodes} }}")
+    assert isinstance(find_hints(model, inputs_of(model)), dict)
+
+
+def test_more_outputs_than_the_attribute_says():
+    """onnx's inference ended the process."""
+    model = parse("g (float[N, 4] x) => (float[N, 2] y) { a, b = Split <axis = 1, num_outputs = 1> (x) y = Neg (b) }")
+    assert Optimizer(Options(verify=False)).run(model).model == model
+
+
+def test_an_attribute_of_another_type_where_the_opset_is_not_imported():
+    graph = "g (float[2] x) => (float[2] y) <int64[1] s = {2}> { c = ConstantOfShape <value = [1]> (s) y = Add (x, c) }"
+    model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["x": 1]> {graph}')
+    check_structure(Optimizer(Options(verify=False)).run(model).model)
+
+
+def test_an_external_tensor_without_elements(tmp_path):
+    model = parse("g (float[1] x) => (float[N, M] y, float[1] z) { y = Add (x, w) k = Identity (one) z = Add (k, x) }")
+    model.graph.initializer.append(helper.make_tensor("one", 1, [1], [1.0]))
+    tensor = model.graph.initializer.add(name="w", data_type=1, dims=[1, 0], data_location=onnx.TensorProto.EXTERNAL)
+    tensor.external_data.add(key="location", value="weights.bin")
+    (tmp_path / "weights.bin").write_bytes(b"")
+    (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
+    report = Optimizer(Options(max_growth=100)).run_file(tmp_path / "model.onnx", tmp_path / "out.onnx")
+    assert report.verdict == "verified"
+
+
+def test_a_sparse_tensor_that_is_given_to_a_function():
+    body = "{ k = Constant <sparse_value: sparse_tensor = @s> () }"
+    function = f'<domain: "my", opset_import: ["": 18]> f <s> () => (k) {body}'
+    model = parse(
+        "g (float[3] x) => (float[3] y) { k = my.f () y = Add (x, k) }", imports='"my": 1', functions=function
+    )
+    values, indices = helper.make_tensor("s", 1, [1], [2.0]), helper.make_tensor("", 7, [1], [1])
+    sparse = onnx.SparseTensorProto(values=values, indices=indices, dims=[3])
+    model.graph.node[0].attribute.append(helper.make_attribute("s", sparse))
     assert Optimizer(Options(verify=False)).run(model).model == model
 
 

@@ -152,6 +152,21 @@ def test_a_model_without_a_certificate(repository: Path) -> None:
     assert command("gate").exit_code == 0
 
 
+def test_a_section_says_what_is_demanded_of_its_models(repository: Path) -> None:
+    Path("models/small.json").unlink()
+    onnx.save(parse("g (float[N] x) => (float[N] y) { y = Relu(x) }"), "models/other.onnx")
+    text = "[[model]]\npath = 'models/*.onnx'\nskip = ['optimized']\n[[model]]\npath = '**/small.opt.onnx'\n"
+    Path("foldproof.toml").write_text(f"{text}require_certificate = true\n")
+    (failure,) = failures()
+    assert (failure["check"], failure["place"]) == ("certificate", {"file": "models/small.opt.onnx", "line": None})
+    assert command("gate", "--skip", "certificate").exit_code == 0
+    assert command("gate", FOLDPROOF_REQUIRE_CERTIFICATE="0").exit_code == 0
+    Path("foldproof.toml").write_text(f"{text}junit = 'a.xml'\n")
+    result = command("gate")
+    assert result.exit_code == 2
+    assert "foldproof.toml:6: 'junit' is not about one model. Write it above the sections." in result.output
+
+
 def test_a_model_that_changed_since_it_was_certified(repository: Path) -> None:
     configure("require_certificate = true\n", "")
     model = onnx.load("models/small.opt.onnx")
@@ -240,6 +255,7 @@ def test_an_option_that_makes_no_sense_for_a_model_spoils_no_other(repository: P
         ("budget = {nodes = 1.5}", "foldproof.toml:3: the budget of nodes is 1.5. Give a whole number."),
         ("budget = {bytes = '3 miles'}", "the budget of bytes is '3 miles'"),
         ("budget = {latency_ms = -1}", "the budget of latency_ms is -1"),
+        ("budget = {latency_ms = nan}", "the budget of latency_ms is nan"),
         ("budget = 3", "foldproof.toml:3: 'budget' is 3. Give a table."),
         ("original = 3", "foldproof.toml:3: 'original' is 3"),
     ],
@@ -278,6 +294,7 @@ def test_results_never_replace_what_is_not_ours(repository: Path) -> None:
         ["--junit", "models/small.opt.onnx", "--force"],
         ["--sarif", "models/small.opt.onnx", "--force"],
         ["--junit", "mine.xml"],
+        ["--junit", "-"],
         ["--junit", "a", "--sarif", "a"],
     ):
         assert command("gate", "models/small.opt.onnx", *arguments).exit_code == 2

@@ -65,6 +65,7 @@ class TestElements:
             (TensorProto(data_type=1, dims=[2], raw_data=bytes(9)), "take 8"),
             (TensorProto(data_type=1, dims=[1 << 30, 1 << 30], raw_data=bytes(8)), "has 8 bytes"),
             (TensorProto(data_type=1, dims=[1 << 30, 1 << 30]), "0 entries in float_data"),
+            (TensorProto(data_type=1, dims=[0, 1 << 60]), "no tensor has"),
             (TensorProto(data_type=1, dims=[-1], raw_data=bytes(4)), "below 0"),
             (TensorProto(data_type=1, dims=[2], float_data=[1]), "1 entries in float_data"),
             (TensorProto(data_type=6, dims=[1], int64_data=[1]), "int64_data"),

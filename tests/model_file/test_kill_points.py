@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from foldproof import earlier_output
 from tests.kill_points import NEW, OLD, save, value_of
 
 ROOT = Path(__file__).parent.parent.parent
@@ -39,3 +40,4 @@ def test_two_at_once(tmp_path):
     assert [run.wait(timeout=120) for run in runs] == [0, 0]
     assert value_of(out) in (OLD, NEW)
     assert len(list(out.parent.iterdir())) == 2
+    assert earlier_output.is_ours(out)  # so that a third run may replace it

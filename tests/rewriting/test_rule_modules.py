@@ -96,6 +96,7 @@ def test_the_commands_take_them(mine: Path) -> None:
         ("broken_a.py", "def f(:\n", "broken_a.py can't be imported: SyntaxError"),
         ("broken_b.py", "import no_such_thing", "broken_b.py can't be imported: ModuleNotFoundError"),
         ("broken_c.py", "1 / 0", "broken_c.py can't be imported: ZeroDivisionError"),
+        ("broken_d.py", "raise SystemExit(0)", "broken_d.py can't be imported: SystemExit"),
         ("empty.py", "", "holds no rules"),
         ("wrong.py", "def rules(): return [1]", "holds no rules"),
         ("failing.py", "def rules(): return 1 / 0", "the function `rules` of 'failing.py' failed: ZeroDivisionError"),

@@ -57,11 +57,17 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
 
 
 def test_an_empty_folder_may_be_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "acme-rules").mkdir()
+    for name in ("acme-rules", "store", "here"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "link").symlink_to("store")
     monkeypatch.chdir(tmp_path)
     assert CliRunner().invoke(main, ["new-rule-pack", "acme-rules"]).exit_code == 0
-    assert (tmp_path / "acme-rules" / "pyproject.toml").is_file()
-    assert [path.name for path in tmp_path.iterdir()] == ["acme-rules"]
+    assert CliRunner().invoke(main, ["new-rule-pack", "acme-rules", "link"]).exit_code == 0
+    monkeypatch.chdir(tmp_path / "here")
+    assert CliRunner().invoke(main, ["new-rule-pack", "acme-rules", "."]).exit_code == 0
+    for name in ("acme-rules", "store", "here"):
+        assert (tmp_path / name / "src" / "acme_rules" / "__init__.py").is_file()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["acme-rules", "here", "link", "store"]
 
 
 @pytest.mark.parametrize(

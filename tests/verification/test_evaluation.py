@@ -5,7 +5,9 @@ import onnx
 import onnxruntime
 import pytest
 
+from foldproof.facts import Dim
 from foldproof.verification import find_probes, instrument, verify
+from foldproof.verification.proven import Proven
 
 
 def evaluations(model, **options):
@@ -204,3 +206,12 @@ def test_evaluation_reads_external_weights(parse, tmp_path):
     result = verify(path, path)
     assert result.status == "same"
     assert [each.got for each in result.evaluations] == [3, 6, 0]
+
+
+def test_what_no_int64_holds_is_not_held_against_a_model():
+    """Shape arithmetic is taken not to overflow: a tensor with so many elements could not exist."""
+    power = Dim.symbol("N") * Dim.symbol("N") * Dim.symbol("N")
+    proven = Proven("k", "Mul", (power,))
+    assert proven.contradiction(np.int64(8), {"N": 2}) is None
+    assert proven.contradiction(np.int64(9), {"N": 2}) is not None
+    assert proven.contradiction(np.int64(0), {"N": 1 << 22}) is None  # 2^66 modulo 2^64

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from foldproof.verification.hints import NO_HINT, find_hints
@@ -89,3 +91,12 @@ def test_weights_prescribe_the_dims_that_they_meet(parse, graph, key, size):
     if key == "x:1":
         model.graph.input[0].type.tensor_type.shape.dim[1].ClearField("dim_param")
     assert hint(model).dims == {key: size}
+
+
+def test_sums_that_are_mixed_with_what_they_are_made_of_are_given_up_in_time(parse):
+    """Each Max doubles nothing, but holds one sum more than the one before."""
+    steps = " ".join(f"a{k} = Add (m{k}, one) m{k + 1} = Max (a{k}, m{k})" for k in range(4000))
+    graph = f"g (int64[N] x) => (float[N, 2] y) {TABLE.replace('}>', '}, int64 one = {1}>')}"
+    start = time.process_time()
+    assert hint(parse(f"{graph} {{ m0 = Identity (x) {steps} y = Gather (table, m4000) }}")) == NO_HINT
+    assert time.process_time() - start < 5

@@ -34,6 +34,8 @@ def perform_on_ray(tasks: Sequence[Task], address: str) -> Generator[Outcome, No
     Raises:
         UsageError: Ray is not installed, or there is no such cluster.
     """
+    if not tasks:
+        return
     ray = _ray()
     was_there = ray.is_initialized()
     if not was_there:
@@ -80,7 +82,7 @@ def _streamed(ray: Any, tasks: Sequence[Task]) -> Iterator[Outcome]:
                 yield ray.get(ended)
             except ray.exceptions.RayError as error:
                 reason = " ".join(str(error).split())
-                yield task.ended("died", f"Ray could not do it, and not by {_RETRIES} further tries: {reason}")
+                yield task.ended("died", f"Ray could not do it: {reason}")
     finally:
         for each in running:
             ray.cancel(each, force=True)

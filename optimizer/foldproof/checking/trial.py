@@ -97,9 +97,9 @@ class Court:
         except FoldproofError as error:
             return _faulty("raises", str(error))
         if not self._fired(ledger):
-            error = self._raised
-            is_fault = error is not None and not isinstance(error, TooComplexError) and self._runs(model)
-            return _faulty("raises", f"{type(error).__name__}: {error}") if is_fault else Trial("idle")
+            raised = self._raised
+            is_fault = raised is not None and not isinstance(raised, TooComplexError) and self._runs(model)
+            return _faulty("raises", f"{type(raised).__name__}: {raised}") if is_fault else Trial("idle")
         found = self._structure(model, result, ledger)
         if found is None:
             return self._compared(model, result)

@@ -115,9 +115,7 @@ def batch(
     display = None if quiet or json_file == Path("-") else BatchDisplay(len(selected), verbose=verbose)
     outcomes: list[Outcome] = []
     performed = (
-        perform_on_ray(tasks, ray_address)
-        if engine == "ray"
-        else perform_here(tasks, processes, usable_memory())
+        perform_on_ray(tasks, ray_address) if engine == "ray" else perform_here(tasks, processes, usable_memory())
     )
     with _telling_what_is_left(selected, outcomes), contextlib.closing(performed):
         for outcome in itertools.chain(kept, performed):

@@ -6,6 +6,7 @@ The options are those that click knows of: nothing here lists them. A flag goes 
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from foldproof.cli.configured_values import as_given
 from foldproof.errors import UsageError
 
 if TYPE_CHECKING:
@@ -25,15 +27,12 @@ PREFIX = "FOLDPROOF_"
 OF_MODELS = frozenset({"budget", "original"})
 """The keys that are about models, and no options: see `foldproof.gating`."""
 
+OF_EACH_MODEL = frozenset({"require_certificate", "skip"})
+"""Options of a command for several models that may stand in a section: see `of_model`."""
+
 # What is asked for each time anew: that a file is written over, and which file says what holds.
 _NEVER = frozenset({"force", "in_place", "output", "config", "no_config"})
 _FILE = f"{__name__}.file"
-
-
-class ModuleName(click.types.StringParamType):
-    """The name of a Python module, or the path of its file."""
-
-    name = "module"
 
 
 class ConfiguredCommand(click.Command):
@@ -61,14 +60,8 @@ class ConfiguredCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Reads the command line, after the file."""
         self._configure(ctx, self._given(ctx, args))
-        try:
+        with _naming_variables(ctx):
             return super().parse_args(ctx, args)
-        except click.BadParameter as error:
-            name = None if error.param is None else error.param.name
-            if name is not None and ctx.get_parameter_source(name) is ParameterSource.ENVIRONMENT:
-                words = f"{error.message} It is from the environment variable {_variable(error.param)}."
-                raise click.BadParameter(words, error.ctx, error.param) from error
-            raise
 
     def in_force(self, ctx: click.Context, args: list[str]) -> list[InForce]:
         """The options as the command would take them, with where each is from.
@@ -86,7 +79,8 @@ class ConfiguredCommand(click.Command):
         settings = self._configure(ctx, given)
         found = []
         for key, option in self.keys.items():
-            option.handle_parse_result(ctx, given, [])
+            with _naming_variables(ctx):
+                option.handle_parse_result(ctx, given, [])
             name = str(option.name)
             source = {
                 ParameterSource.COMMANDLINE: "flag",
@@ -120,7 +114,7 @@ class ConfiguredCommand(click.Command):
         held = {key: setting for key, setting in settings.items() if key in self.keys}
         ctx.default_map = {
             **(ctx.default_map or {}),
-            **{str(self.keys[key].name): _as_given(self.keys[key], each) for key, each in held.items()},
+            **{str(self.keys[key].name): as_given(self.keys[key], each) for key, each in held.items()},
         }
         return held
 
@@ -144,6 +138,8 @@ def check(ctx: click.Context, file: ConfigurationFile) -> Mapping[str, Mapping[s
     commands = root.commands if isinstance(root, click.Group) else {str(ctx.info_name): ctx.command}
     known = {name: each.keys for name, each in commands.items() if isinstance(each, ConfiguredCommand)}
     anywhere = {key: option for keys in reversed(known.values()) for key, option in keys.items()}
+    takes_one = [each for each in commands.values() if any(param.name == "model" for param in each.params)]
+    of_one_model = OF_EACH_MODEL.union(*(each.keys for each in takes_one if isinstance(each, ConfiguredCommand)))
     for setting in file.settings:
         if setting.key.replace("_", "-") in known and isinstance(setting.value, dict):
             for inner in setting.inner():
@@ -152,9 +148,24 @@ def check(ctx: click.Context, file: ConfigurationFile) -> Mapping[str, Mapping[s
             _check_one(ctx, setting, anywhere, ["model", "budget", *known])
     for section in file.sections:
         for setting in section.settings:
-            if setting.key not in OF_MODELS:
-                _check_one(ctx, setting, anywhere, ["path", *OF_MODELS])
+            if setting.key in OF_MODELS:
+                continue
+            _check_one(ctx, setting, anywhere, ["path", *OF_MODELS])
+            if setting.key not in of_one_model:
+                raise setting.error(f"{setting.key!r} is not about one model", "Write it above the sections")
     return known
+
+
+def of_model(ctx: click.Context, key: str, model: Path) -> Any:
+    """The value that one of `OF_EACH_MODEL` has for a model, in a command for several."""
+    file = configuration(ctx)
+    by_person = ctx.get_parameter_source(key) in (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
+    sections = [] if file is None or by_person else [each for each in file.sections if each.is_about(model)]
+    value = ctx.params[key]
+    for setting in (setting for section in sections for setting in section.settings if setting.key == key):
+        option = next(each for each in ctx.command.params if isinstance(each, click.Option) and each.name == key)
+        value = option.process_value(ctx, as_given(option, setting))
+    return value
 
 
 def settings_for(
@@ -224,6 +235,19 @@ def _key(option: click.Option) -> str:
     return (max(long, key=len)[2:] if long else str(option.name)).replace("-", "_")
 
 
+@contextlib.contextmanager
+def _naming_variables(ctx: click.Context) -> Iterator[None]:
+    """Says of a value that makes no sense which environment variable it is from, if it is from one."""
+    try:
+        yield
+    except click.BadParameter as error:
+        name = None if error.param is None else error.param.name
+        if name is None or ctx.get_parameter_source(name) is not ParameterSource.ENVIRONMENT:
+            raise
+        words = f"{error.message.rstrip('.')}. It is from the environment variable {_variable(error.param)}."
+        raise click.BadParameter(words, error.ctx, error.param) from error
+
+
 def _variable(option: click.Parameter | None) -> str:
     return str(option.envvar) if option is not None else ""
 
@@ -241,55 +265,8 @@ def _check_one(
         hint = f"The nearest name is {near[0]!r}" if near else "`foldproof config` shows what there is"
         raise setting.error(f"there is no option {setting.path[-1]!r}", hint)
     option = known[setting.key]
-    value = _as_given(option, setting)
+    value = as_given(option, setting)
     try:
         option.process_value(ctx, value)
     except click.BadParameter as error:
         raise setting.error(f"{setting.key!r}: {error.message.rstrip('.')}") from error
-
-
-def _as_given(option: click.Option, setting: Setting) -> Any:
-    """A value of the file in the form in which click takes that of a flag.
-
-    Raises:
-        UsageError: It is of another type.
-    """
-    value = setting.value
-    if not option.multiple:
-        return _one(option, setting, value)
-    if isinstance(value, dict):  # set_dim = {batch = 1}
-        return [f"{name}={_joined(option, setting, inner)}" for name, inner in value.items()]
-    return [_one(option, setting, each) for each in (value if isinstance(value, list) else [value])]
-
-
-def _joined(option: click.Option, setting: Setting, value: Any) -> str:
-    values = value if isinstance(value, list) else [value]
-    if not all(isinstance(each, int) and not isinstance(each, bool) for each in values):
-        raise setting.error(f"{setting.key!r} has {value!r}", "Give whole numbers")
-    return ",".join(map(str, values))
-
-
-def _one(option: click.Option, setting: Setting, value: Any) -> Any:
-    expected: tuple[type, ...] = (str,)
-    words = "a string"
-    if option.is_flag:
-        expected, words = (bool,), "true or false"
-    elif isinstance(option.type, click.types.IntParamType):
-        expected, words = (int,), "a whole number"
-    elif isinstance(option.type, click.types.FloatParamType):
-        expected, words = (int, float), "a number"
-    if not isinstance(value, expected) or (isinstance(value, bool) and bool not in expected):
-        raise setting.error(f"{setting.key!r} is {value!r}", f"Give {words}")
-    if isinstance(value, str) and "\0" in value:
-        raise setting.error(f"{setting.key!r} is {value!r}", "Give a string without NUL")
-    if _is_path(option, value):
-        return str(setting.file.path.absolute().parent / str(value))  # it is meant as seen from the file
-    return value
-
-
-def _is_path(option: click.Option, value: Any) -> bool:
-    if isinstance(option.type, ModuleName):
-        from foldproof.rewriting import rule_modules
-
-        return rule_modules.is_path(value)
-    return isinstance(option.type, click.Path) and value != "-"

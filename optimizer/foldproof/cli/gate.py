@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from foldproof.cli.configured import configuration
+from foldproof.cli.configured import configuration, of_model
 from foldproof.cli.optimize import options_for
 from foldproof.cli.shared import EXISTING, Command, check_json, json_option, quiet_option, write_json
 from foldproof.errors import UsageError
@@ -89,8 +89,8 @@ def gate(
     with contextlib.ExitStack() as stack:
         if Worker.borrowed() is None:  # one process for all that runs models
             stack.enter_context(stack.enter_context(Worker()).lent())
-        checker = Gate(require_certificate, skip)
         for model in models:
+            checker = Gate(of_model(ctx, "require_certificate", model), of_model(ctx, "skip", model))
             options = options_for(ctx, str(model), leave_out=_OF_A_RUN)
             found.append(checker.look_at(model, options, demands.Demands.of(file, model)))
             if is_shown:

@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from foldproof.cli.configured import ConfiguredCommand, ModuleName
+from foldproof.cli.configured import ConfiguredCommand
+from foldproof.cli.configured_values import ModuleName
 
 EXIT_STATUS = """\b
 Exit status:

@@ -130,7 +130,9 @@ def slim(
 
 def _array_in(text: str) -> tuple[str, np.ndarray]:
     """Reads `x:data.npy`: the input's name, and the array in the file."""
-    name, _, path = text.partition(":")
+    name, colon, path = text.partition(":")
+    if not colon:
+        raise UsageError(f"{text!r} names no input", hint="Write it as x:data.npy")
     try:
         return name, np.load(path, allow_pickle=False)
     except (OSError, ValueError) as error:

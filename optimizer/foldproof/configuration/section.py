@@ -95,6 +95,6 @@ def _regex(pattern: str) -> re.Pattern[str]:
     for token in _TOKENS.finditer(pattern):
         text = token.group()
         found += re.escape(pattern[end : token.start()])
-        found += _MEANINGS.get(text) or text.replace("\\", r"\\").replace("[!", "[^")
+        found += _MEANINGS.get(text) or re.sub(r"(?<!^)[\\[^&|~]", r"\\\g<0>", text).replace("[!", "[^")
         end = token.end()
     return re.compile(found + re.escape(pattern[end:]), re.DOTALL)

@@ -238,13 +238,17 @@ class Worker:
         if not sys.executable:
             raise EngineError("there is no Python to start a process with: sys.executable is empty")
         self._words = tempfile.TemporaryFile(prefix="foldproof-")  # noqa: SIM115  it lives as long as the process
+        # Builds of onnxruntime that report its use over the network don't, unless the person's environment says so.
+        environment = {"ORT_DISABLE_TELEMETRY": "1", **os.environ}
+        if self._poison is not None:
+            environment["MALLOC_PERTURB_"] = str(self._poison)
         try:
             process = subprocess.Popen(
                 [sys.executable, str(pathlib.Path(worker.__file__).resolve())],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._words,
-                env=None if self._poison is None else {**os.environ, "MALLOC_PERTURB_": str(self._poison)},
+                env=environment,
                 pipesize=_PIPE,
                 creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import onnx_ir as ir
 
@@ -14,7 +14,14 @@ from foldproof.dims import bind_dims
 from foldproof.engines import Worker
 from foldproof.explaining.binding import Bindings, Sizes
 from foldproof.explaining.derivation import MAX_STEPS, Deriver
-from foldproof.explaining.explanation import Explanation, Explanations, Outcome, RuleExplanation, Suggestion
+from foldproof.explaining.explanation import (
+    Explanation,
+    Explanations,
+    Outcome,
+    RuleExplanation,
+    Suggestion,
+    binding_arguments,
+)
 from foldproof.explaining.search import Search
 from foldproof.explaining.sizes import find_sizes
 from foldproof.explaining.subjects import Directory, Subject
@@ -70,7 +77,19 @@ def explain(
     limit = MAX_STEPS if len(subjects) <= MANY else FEW_STEPS
     with Worker() as worker, worker.lent():
         explanations = tuple(explainer.explain(subject, limit) for subject in subjects)
-    return Explanations(str(path), dict(options.set_dim), explainer.bindings.dims, explanations, tuple(gone))
+    dims, given = explainer.bindings.dims, tuple(_given(options))
+    return Explanations(str(path), dict(options.set_dim), dims, explanations, tuple(gone), given)
+
+
+def _given(options: Options) -> Iterator[str]:
+    """What of the options a command has to repeat for a suggestion to hold."""
+    yield from binding_arguments(options.set_dim)
+    if options.level != Options().level:
+        yield f"-O{options.level}"
+    if options.exact:
+        yield "--exact"
+    for module in options.rules_from:
+        yield from ("--rules-from", str(module))
 
 
 def explain_rule(path: str | os.PathLike[str], rule: str, options: Options | None = None) -> RuleExplanation:

@@ -17,6 +17,11 @@ FORMAT = 1
 Outcome = Literal["folded", "removed", "replaced", "stays", "no node"]
 
 
+def binding_arguments(sizes: Mapping[str, int]) -> list[str]:
+    """The options that bind dims."""
+    return [text for name, size in sizes.items() for text in ("--set-dim", f"{name}={size}")]
+
+
 @dataclasses.dataclass(frozen=True)
 class Suggestion:
     """What would make a node go. It was tried: the model was optimized so, in memory.
@@ -36,8 +41,7 @@ class Suggestion:
     @property
     def arguments(self) -> list[str]:
         """The options of `foldproof optimize`."""
-        dims = [text for name, size in self.set_dim.items() for text in ("--set-dim", f"{name}={size}")]
-        return [*dims, *(["--inline-functions"] if self.inline_functions else [])]
+        return [*binding_arguments(self.set_dim), *(["--inline-functions"] if self.inline_functions else [])]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,6 +103,7 @@ class Explanations:
         dims: The dims that can be bound.
         found: What is in the model.
         gone: What was in the model that this one was made of, and is no more.
+        given: The options of `foldproof optimize` under which all of it holds, suggestions too.
     """
 
     model: str
@@ -106,6 +111,7 @@ class Explanations:
     dims: tuple[str, ...]
     found: tuple[Explanation, ...]
     gone: tuple[Gone, ...] = ()
+    given: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """All of it for JSON."""
@@ -113,6 +119,7 @@ class Explanations:
             "format": FORMAT,
             "model": self.model,
             "set_dim": dict(self.set_dim),
+            "given": list(self.given),
             "dims": list(self.dims),
             "found": [each.to_dict() for each in self.found],
             "gone": [dataclasses.asdict(each) for each in self.gone],

@@ -61,7 +61,8 @@ class Facts:
         self._imports: dict[ir.Graph, dict[str, int]] = {}
         self._depth = 0
         self._expanded: dict[ir.OperatorIdentifier, int] = {}
-        self._calls = _Calls(MAX_FOLLOWED + 10 * sum(len(graph) for graph in all_graphs(model)) if model.functions else 0)
+        nodes = sum(len(graph) for graph in all_graphs(model)) if model.functions else 0
+        self._calls = _Calls(MAX_FOLLOWED + 10 * nodes)
         self.problems: list[RuleError] = []
         self.order = Order(self.owner)
         self.equivalents = Equivalents(self)
@@ -383,7 +384,8 @@ class Facts:
         for index, output in enumerate(node.outputs):
             fact = (facts[index] if index < len(facts) else None) or UNKNOWN
             dtype = schema_inference.output_dtype(view, index) if fact.dtype is None else fact.dtype
-            self._known[output] = filled(view, _completed(fact, dtype, basis))
+            completed = _completed(fact, dtype, basis)
+            self._known[output] = filled(view, completed) if facts else completed  # nothing is known of the malformed
 
     def _apply(self, view: NodeView) -> Sequence[Fact | None]:
         node = view.node

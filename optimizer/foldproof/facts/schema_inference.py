@@ -106,6 +106,9 @@ _ENDLESS = frozenset({"Einsum"})
 def _infer(view: NodeView, schema: onnx.defs.OpSchema) -> Sequence[Fact | None]:
     if any(True for _ in bodies_of(view.node)) or not schema.has_type_and_shape_inference_function:
         return []
+    stated = view.attribute("num_outputs")
+    if stated is not None and stated != view.output_count:  # Split's inference ends the process
+        return []
     names = _Names()
     proto = _bare_node(view)
     types: dict[str, onnx.TypeProto] = {}

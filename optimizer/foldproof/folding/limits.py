@@ -118,7 +118,9 @@ def _least_size(value: ir.Value, facts: Facts) -> int:
     count, dtype = facts.of(value).element_count, facts.of(value).dtype
     if isinstance(count, Dim) and all(symbol.scope == 0 for symbol in count.symbols):
         count = count.evaluate(dict.fromkeys(count.symbols, 1))
-    return count * dtype.bitwidth // 8 if isinstance(count, int) and dtype not in (None, ir.DataType.STRING) else 0
+    if not isinstance(count, int) or not dtype or dtype is ir.DataType.STRING:
+        return 0
+    return count * dtype.bitwidth // 8
 
 
 def _work(node: ir.Node, facts: Facts) -> float:

@@ -79,7 +79,7 @@ def _certificate_of(model: Path, demands: Demands) -> tuple[Path, Certificate] |
 
 def _beside(model: Path) -> Iterator[tuple[Path, Certificate]]:
     """The certificates in a model's folder that are about a model of its name."""
-    for path in sorted(model.absolute().parent.glob("*.json")):
+    for path in sorted(each for each in model.absolute().parent.glob("*.json") if each.is_file()):
         try:
             with path.open("rb") as file:
                 if STATEMENT_TYPE.encode() not in file.read(_HEAD):

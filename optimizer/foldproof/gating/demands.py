@@ -99,7 +99,7 @@ def _most(setting: Setting) -> Number:
     if setting.key == "bytes" and isinstance(value, str) and (match := _SIZE.fullmatch(value)):
         return int(float(match[1]) * _UNITS[match[2] or ""])
     is_number = isinstance(value, (int, float) if setting.key == "latency_ms" else int) and not isinstance(value, bool)
-    if not is_number or value < 0:
+    if not is_number or not value >= 0:  # it may be NaN
         hints = {
             "nodes": "Give a whole number",
             "bytes": "Give a whole number, or one with a unit: '10 MB', '512 KiB'",

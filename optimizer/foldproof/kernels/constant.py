@@ -39,7 +39,7 @@ def constant(
     """The tensor of the one attribute that is given.
 
     Args:
-        value: A `TensorProto`, or whatever numpy can see as an array (an `onnx_ir` tensor).
+        value: A `TensorProto`, or a tensor of `onnx_ir`.
         sparse_value: A sparse tensor, with linear or coordinate indices; the result is dense.
         value_int: Gives an int64 scalar.
         value_ints: Gives an int64 1-D tensor.
@@ -78,7 +78,8 @@ def constant(
 
 
 def _dense(value: Any) -> np.ndarray:
-    array = numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else np.asarray(value)
+    # A tensor of the IR is asked for its array: what numpy 2.2 and older make of it is made of doubles.
+    array = numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else value.numpy()
     if array.dtype.kind not in "OS":
         return array
     return np.array([_text(each) for each in array.reshape(-1)], object).reshape(array.shape)

@@ -1,10 +1,11 @@
-"""External tensors whose files are reached by links, as in a cache of downloads."""
+"""External tensors that onnx_ir can't read: those behind links, as in a cache of downloads, and empty ones."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import onnx
 import onnx_ir as ir
@@ -25,23 +26,44 @@ class LinkedTensor(ir.ExternalTensor):
     __slots__ = ("_real",)
 
     def __init__(self, tensor: ir.ExternalTensor, path: str) -> None:
-        super().__init__(
-            tensor.location,
-            tensor.offset,
-            tensor.length,
-            tensor.dtype,
-            shape=tensor.shape,
-            name=tensor.name,
-            doc_string=tensor.doc_string,
-            metadata_props=dict(tensor.metadata_props),
-            base_dir=Path(path).parent,
-        )
+        super().__init__(tensor.location, **_stated(tensor), base_dir=Path(path).parent)
         self._real = path
 
     @property
     def path(self) -> str:
         """The file itself."""
         return self._real
+
+
+class EmptyTensor(ir.ExternalTensor):
+    """An external tensor without elements. onnx_ir maps nothing of its file, and then asks for the map.
+
+    Args:
+        tensor: What the model says.
+        folder: The folder that its data lies in.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, tensor: ir.ExternalTensor, folder: str | Path) -> None:
+        super().__init__(tensor.location, **_stated(tensor), base_dir=folder)
+
+    def tobytes(self) -> bytes:
+        """No bytes."""
+        return b""
+
+
+def _stated(tensor: ir.ExternalTensor) -> dict[str, Any]:
+    """What the model says of a tensor, but for the file that it lies in."""
+    return {
+        "offset": tensor.offset,
+        "length": tensor.length,
+        "dtype": tensor.dtype,
+        "shape": tensor.shape,
+        "name": tensor.name,
+        "doc_string": tensor.doc_string,
+        "metadata_props": dict(tensor.metadata_props),
+    }
 
 
 def home_of(path: Path, proto: onnx.ModelProto) -> Path:
@@ -82,6 +104,8 @@ def placing(home: Path | None) -> Callable[[ir.ExternalTensor], ir.ExternalTenso
 
 def _in_folder(folder: str | Path) -> Callable[[ir.ExternalTensor], ir.ExternalTensor]:
     def placed(tensor: ir.ExternalTensor) -> ir.ExternalTensor:
+        if tensor.size == 0:
+            return EmptyTensor(tensor, folder)
         tensor.base_dir = folder
         return tensor
 

@@ -17,6 +17,10 @@ from foldproof.model_file.protobuf import FIXED32, FIXED64, GROUP, GROUP_END, LE
 from foldproof.protos import external_locations
 
 _ENTRY = onnx.StringStringEntryProto.DESCRIPTOR
+_KEY = "location"
+"""The key of an entry that says in which file a tensor lies."""
+_AT_ONCE = 1 << 24
+"""Files of at most so many bytes are searched for the key as a whole: few models have it, and a search is fast."""
 _LONGEST = 1 << 16
 """More bytes than an entry can have that says where a tensor lies: paths are shorter."""
 
@@ -95,6 +99,10 @@ def _locations(file: BinaryIO, size: int) -> Iterator[str]:
         file: The file.
         size: Its bytes.
     """
+    if size <= _AT_ONCE:
+        if _KEY.encode() not in file.read():
+            return
+        file.seek(0)
     inside: list[tuple[int, Any]] = [(size, onnx.ModelProto.DESCRIPTOR)]  # the messages, each with its end
     at = 0
     while inside:
@@ -143,7 +151,7 @@ def _location(entry: bytes) -> Iterator[str]:
         proto = onnx.StringStringEntryProto.FromString(entry)
     except DecodeError:
         return
-    if proto.key == "location":
+    if proto.key == _KEY:
         yield os.fsdecode(proto.value)
 
 

@@ -72,6 +72,9 @@ def _check(tensor: onnx.TensorProto, place: str, model: Path | None, regions: li
         raise _invalid(place, f"has the unknown element type {tensor.data_type}")
     dtype = _Type(tensor.data_type)
     count = math.prod(tensor.dims)
+    # An empty one is no array either, where its other dims are too large: as numbers of up to 16 bytes.
+    if not count and math.prod(dim for dim in tensor.dims if dim) > MAX_BYTES >> 4:
+        raise _invalid(place, f"has the dims {list(tensor.dims)}, which no tensor has")
     filled = [field for field in _FIELDS if len(getattr(tensor, field))]
     if tensor.data_location == onnx.TensorProto.EXTERNAL:
         if dtype is _Type.STRING or filled or tensor.raw_data:

@@ -212,8 +212,7 @@ def _entry_text(entry: Entry) -> str:
 
 
 def _command(found: Explanations, arguments: Sequence[str]) -> str:
-    given = [text for name, size in found.set_dim.items() for text in ("--set-dim", f"{name}={size}")]
-    return shlex.join(["foldproof", "optimize", found.model, *given, *arguments])
+    return shlex.join(["foldproof", "optimize", found.model, *found.given, *arguments])
 
 
 def _names(names: Sequence[str], everything: bool = False) -> str:

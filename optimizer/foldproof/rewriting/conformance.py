@@ -11,7 +11,7 @@ import onnx_ir as ir
 from foldproof.facts import Facts, NodeView, schema_form
 from foldproof.facts.fact import Kind
 from foldproof.facts.schema_inference import contradicts, schema_of
-from foldproof.graphs import admitted_types, node_label, tensor_type
+from foldproof.graphs import admitted_types, inner_nodes, node_label, tensor_type
 from foldproof.rewriting.rule import Reason
 
 
@@ -49,7 +49,10 @@ def excuse(node: ir.Node, facts: Facts) -> Reason | None:
         values = [value for each in ring for value in (*each.inputs, *each.outputs) if value is not None]
         makers = (value.producer() for value in values)
         readers = (use.node for value in values for use in value.uses())
-        ring = [each for each in dict.fromkeys((*makers, *readers)) if each is not None and each not in seen]
+        owners = (facts.owner(each.graph) for each in ring if each.graph is not None)
+        inner = (found for each in ring for found in itertools.islice(inner_nodes(each), _MANY))
+        near = dict.fromkeys((*makers, *readers, *owners, *inner))
+        ring = [each for each in near if each is not None and each not in seen][:_MANY]
         seen.update(dict.fromkeys(ring))
     for each in itertools.islice(seen, _MANY):
         problem = complaint(each, facts)
@@ -61,7 +64,7 @@ def excuse(node: ir.Node, facts: Facts) -> Reason | None:
 
 
 _REACH = 3
-"""How many edges away a rule may look."""
+"""How many edges away a rule may look. Into a body and out of it is one too."""
 
 _MANY = 200
 """So many nodes are examined at most."""

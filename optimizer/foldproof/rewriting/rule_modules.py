@@ -82,7 +82,7 @@ def _imported(name: str) -> ModuleType:
                 f"there is no module {name!r}", hint="Name one that can be imported here, or the path of a .py file"
             ) from error
         raise UsageError(f"the module {name!r} can't be imported: {error}") from error
-    except Exception as error:  # whatever a person's code may raise
+    except (Exception, SystemExit) as error:  # whatever a person's code may raise
         raise UsageError(f"the module {name!r} can't be imported: {type(error).__name__}: {error}") from error
 
 
@@ -102,7 +102,7 @@ def _from_file(path: Path) -> ModuleType:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # whatever a person's code may raise
+    except (Exception, SystemExit) as error:  # whatever a person's code may raise
         del sys.modules[name]
         raise UsageError(f"{path} can't be imported: {type(error).__name__}: {error}") from error
     return module

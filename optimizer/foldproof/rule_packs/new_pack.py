@@ -28,7 +28,7 @@ _FILES = {
 
 
 def write_pack(name: str, folder: Path) -> list[Path]:
-    """Writes a new rule pack, whole or not at all.
+    """Writes a new rule pack. Where its files can't be made, there is none of them.
 
     Args:
         name: The name of the distribution, such as `acme-rules`. Its package is `acme_rules`.
@@ -60,9 +60,11 @@ def write_pack(name: str, folder: Path) -> list[Path]:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 text = template.joinpath(source).read_text(encoding="utf-8")
                 path.write_text(Template(text).substitute(words), encoding="utf-8")
-            if folder.exists():
-                folder.rmdir()
-            shutil.move(made, folder)
+            if folder.exists():  # it stays, as it may be the working folder, or a link to one
+                for each in made.iterdir():
+                    shutil.move(each, folder)
+            else:
+                shutil.move(made, folder)
     except OSError as error:
         raise UsageError(f"{folder} can't be written: {error}", hint="Name another folder") from error
     return [folder / Template(target).substitute(words) for target in _FILES.values()]

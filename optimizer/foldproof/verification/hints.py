@@ -7,9 +7,10 @@ numbers. It is a light look at the structure, not a proof: a hint only decides w
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 
 import onnx
 from onnx import numpy_helper
@@ -74,8 +75,11 @@ def find_hints(proto: onnx.ModelProto, inputs: tuple[Input, ...]) -> Hints:
 
 
 # What a value holds: inputs, each with what was added to it since.
-_Flows = dict[str, set[tuple[str, int]]]
-_Tables = dict[str, onnx.TensorProto]
+_Flows = MutableMapping[str, set[tuple[str, int]]]
+_Tables = MutableMapping[str, onnx.TensorProto]
+
+_MOST = 64
+"""What is mixed of more inputs and sums is not followed: each value on the way would hold them all."""
 
 
 class _Finder:
@@ -131,11 +135,11 @@ class _Finder:
         self.depth -= 1
 
     def enter(self, node: onnx.NodeProto, body: onnx.GraphProto, flows: _Flows, tables: _Tables) -> None:
-        inner = dict(flows)
+        inner = collections.ChainMap({}, flows)
         for formal, actual in zip(body.input, node.input, strict=False):
             if actual in flows:
                 inner[formal.name] = flows[actual]
-        self.walk(body.node, inner, {**tables, **self.tables(body)})
+        self.walk(body.node, inner, collections.ChainMap(self.tables(body), tables))
 
     def propagate(self, node: onnx.NodeProto, flows: _Flows, tables: _Tables) -> None:
         op = node.op_type
@@ -147,7 +151,7 @@ class _Finder:
             moved = self.shifted(node, flows, tables)
         else:
             return
-        if moved:
+        if 0 < len(moved) <= _MOST:
             for name in node.output:
                 flows[name] = moved
 
