@@ -13,8 +13,9 @@ from foldproof.destinations import check_destination
 from foldproof.engines import Worker
 from foldproof.errors import UnverifiedError
 from foldproof.model_file import Source
+from foldproof.optimization import Plan
 from foldproof.options import Options
-from foldproof.run import Plan, Run
+from foldproof.run import Run
 
 if TYPE_CHECKING:
     from foldproof.verification import Progress, Runnable, Verifier

@@ -26,12 +26,13 @@ from foldproof.errors import UnverifiedError, UnverifiedWarning, UsageError, Ver
 from foldproof.integrations.torch_program import Program, is_program, with_model
 from foldproof.model_file import Source
 from foldproof.model_file.formats import is_binary
+from foldproof.optimization import Plan
 from foldproof.options import Options
 from foldproof.reporting.report import Report, TakenBack
 from foldproof.rewriting import Entry, Rule
 from foldproof.rewriting.packs import chosen, installed
 from foldproof.rollback import Rollback
-from foldproof.run import Plan, Run
+from foldproof.run import Run
 
 if TYPE_CHECKING:
     from foldproof.verification import Progress, Runnable, Verification

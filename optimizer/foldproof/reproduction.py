@@ -20,8 +20,9 @@ from foldproof.certificates.tensors import NotRestated
 from foldproof.destinations import write_json
 from foldproof.engines import Engine, EngineError, load_engine
 from foldproof.errors import UsageError
+from foldproof.optimization import Plan
 from foldproof.reporting.report import TakenBack
-from foldproof.run import Plan, Run
+from foldproof.run import Run
 from foldproof.verification.comparison import Comparison, Errors
 
 SECONDS = 20.0

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, cast
 from foldproof.attempts import Attempts
 from foldproof.bisection import first_bad
 from foldproof.errors import VerificationError
+from foldproof.optimization import Plan
 from foldproof.reporting.report import Report, TakenBack
 from foldproof.rewriting import Entry, Rule
-from foldproof.run import Plan, Run
+from foldproof.run import Run
 
 if TYPE_CHECKING:
     from foldproof.verification import Verification

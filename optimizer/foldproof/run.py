@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import tempfile
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -18,27 +17,19 @@ from foldproof.dims import bind_dims
 from foldproof.engines import EngineError, Worker
 from foldproof.engines.checker import checker_complaint
 from foldproof.errors import ModelError, UsageError, VerificationError
-from foldproof.facts import Facts
-from foldproof.facts.claims import contradiction, correct, disproved
-from foldproof.folding import Budget, Folder, constant_folding
 from foldproof.folding.limits import infeasible
 from foldproof.gc_pause import gc_paused
-from foldproof.graphs import all_graphs, called_functions, count_operators, node_label, operator_name
+from foldproof.graphs import all_graphs
 from foldproof.model_file import Source, Staged
+from foldproof.optimization import Optimization, Plan
 from foldproof.options import Options
 from foldproof.protos import load_proto
-from foldproof.provenance import Tracker, has_node_metadata
-from foldproof.reporting.costs import costs_of
-from foldproof.reporting.fates import Watch
 from foldproof.reporting.report import Report, TakenBack, Verdict
-from foldproof.reporting.unfolded import unfolded
-from foldproof.rewriting import Rewriter, Rule
+from foldproof.rewriting import Rewriter
 
 if TYPE_CHECKING:
     from foldproof.certificates.certifier import Certifier
     from foldproof.measuring import Measured
-    from foldproof.profiling import Profiler
-    from foldproof.reporting.story import Storyteller
     from foldproof.verification import Progress, Runnable, Verification, Verifier
 
 _WORDS = {
@@ -48,23 +39,6 @@ _WORDS = {
     "restate": "restating the rewrites",
     "measure": "measuring both models",
 }
-
-
-@dataclasses.dataclass(frozen=True)
-class Plan:
-    """Which rewrites a run does.
-
-    Attributes:
-        rules: The rules to apply.
-        taken_back: The rewrites to leave out, each by its rule's name and its place.
-        stop_after: After how many rewrites it stops; None for all.
-        exact: Whether floats must be equal bit for bit; None where the rules that fired decide.
-    """
-
-    rules: tuple[Rule, ...]
-    taken_back: frozenset[tuple[str, str]] = frozenset()
-    stop_after: int | None = None
-    exact: bool | None = None
 
 
 class Run:
@@ -96,10 +70,7 @@ class Run:
         self._optimized: onnx.ModelProto | None = None
         self._staged: Staged | None = None
         self._temporary = contextlib.ExitStack()
-        self._certifier: Certifier | None = None
-        self._storyteller: Storyteller | None = None
         self._measured: Measured | None = None
-        self._profiler: Profiler | None = None
         self.source = source
         self.verdict: Verdict = "not asked"
         self.why_unverified = ""
@@ -161,91 +132,20 @@ class Run:
             RuleError: A rule failed at a node.
         """
         with self._timed("optimize"), gc_paused():
-            source, model = self.source, self.source.model
-            self._nodes_before = count_operators(model)
-            inputs_are_weights = model.ir_version < 4 and self._options.ir3_initializers_are_constants
-            overridable = overridable_names(model, self._options)
-            if self._options.profile:
-                from foldproof.profiling import Profiler
-
-                self._profiler = Profiler()
-            profiler = self._profiler
-            self._facts = Facts(model, overridable) if profiler is None else profiler.facts(model, overridable)
-            self._watch = Watch(model, self._facts)
-            wrong = disproved(model, self._facts)
-            self._contradictions = tuple(contradiction(value, self._facts) for value in wrong)
-            self._costs_before = costs_of(model, self._facts)
-            if self._options.report is not None:
-                from foldproof.reporting.story import Storyteller
-
-                self._storyteller = Storyteller(model, self._facts)
-            self._folder = self._make_folder(model)
-            if record or self._options.certificate is not None:
-                from foldproof.certificates.certifier import Certifier
-
-                self._certifier = Certifier(model, self._facts, every=record)
-            tracker = Tracker(model) if self._options.provenance else None
-            self._rewriter = Rewriter(
-                model,
-                self._facts,
-                self._plan.rules if profiler is None else profiler.rules(self._plan.rules),
-                keep_node=self._options.keep_node,
-                overridable=overridable,
-                inputs_list_initializers=model.ir_version < 4,
-                initializers_are_inputs=model.ir_version < 4 and not inputs_are_weights,
-                folder=self._folder,
-                stop_after=self._plan.stop_after,
-                taken_back=self._plan.taken_back,
-                listeners=[
-                    *([] if self._certifier is None else [self._certifier.recorder]),
-                    *([] if self._storyteller is None else [self._storyteller]),
-                    *([] if tracker is None else [tracker]),
-                    *([] if profiler is None else [profiler]),
-                ],
-                progress=self._rewrites,
+            self._optimization = Optimization(
+                self._options, self._plan, self.source, record=record, progress=self._progress
             )
-            called = called_functions(model)
-            if self._plan.rules:  # without, the model comes out as it was given; and rules need true declarations
-                source.corrected.extend(correct(wrong, model, self._facts))
-            self._rewriter.run()
-            if self._options.inline_functions:
-                for identifier in called - called_functions(model):
-                    del model.functions[identifier]
-            if self._plan.rules:
-                source.corrected.extend(correct(disproved(model, self._facts), model, self._facts))
-            if tracker is not None:
-                tracker.record().write(model)
-
-    def _rewrites(self, waiting: int, nodes: int) -> None:
-        if self._progress is not None:
-            done = max(nodes - waiting, 0)
-            words = f"optimizing: {done:,} of {nodes:,} nodes, {len(self._rewriter.ledger):,} rewrites"
-            self._progress(words, done, nodes)
+            self._optimization.run()
 
     @property
     def rewriter(self) -> Rewriter:
         """What did the rewrites: it knows what became of each node, and why the rules did not apply."""
-        return self._rewriter
-
-    def _make_folder(self, model: ir.Model) -> Folder | None:
-        """What folds constants, None where the person doesn't want that."""
-        if all(rule.name != constant_folding.name for rule in self._plan.rules):
-            return None
-        options = self._options
-        budget = Budget.of(model, options.max_growth, options.level)
-        folder = Folder if self._profiler is None else self._profiler.folder
-        return folder(
-            model,
-            self._facts,
-            budget,
-            keep_node=options.keep_node,
-            fold_quantized_weights=options.fold_quantized_weights,
-        )
+        return self._optimization.rewriter
 
     @property
     def is_exact(self) -> bool:
         """Whether only exact rules fired."""
-        return self._rewriter.ledger.is_exact
+        return self.rewriter.ledger.is_exact
 
     @property
     def optimized_proto(self) -> onnx.ModelProto:
@@ -283,7 +183,7 @@ class Run:
         from foldproof.verification import Verification, find_probes, find_proven
 
         with self._timed("verify"):
-            reason = verifier if isinstance(verifier, str) else infeasible(self.source.model, self._facts)
+            reason = verifier if isinstance(verifier, str) else infeasible(self.source.model, self._optimization.facts)
             if reason is not None or isinstance(verifier, str):
                 self._verification = Verification("unverified", reason=reason)
             else:
@@ -292,7 +192,7 @@ class Run:
                     runnable,
                     exact=self.is_exact if self._plan.exact is None else self._plan.exact,
                     evaluate=find_probes(load_proto(runnable)),
-                    proven=find_proven(self.source.model, self._facts),
+                    proven=find_proven(self.source.model, self._optimization.facts),
                     runs=runs,
                 )
         if self._verification.status == "different":
@@ -334,16 +234,17 @@ class Run:
 
     def restate(self) -> None:
         """Restates what was done as claims, for the certificate. Before `commit`: it may fail."""
-        if self._certifier is not None:
+        certifier = self._optimization.certifier
+        if certifier is not None:
             runs = () if self._verification is None else self._verification.runs
             with self._timed("restate"):
-                self._certifier.restate(self._rewriter.ledger, self.source.model, [run.binding for run in runs])
+                certifier.restate(self.rewriter.ledger, self.source.model, [run.binding for run in runs])
 
     @property
     def certifier(self) -> Certifier:
         """What keeps the rewrites."""
-        assert self._certifier is not None, "nobody asked for it"
-        return self._certifier
+        assert self._optimization.certifier is not None, "nobody asked for it"
+        return self._optimization.certifier
 
     def exposing(self, names: Iterable[str]) -> Runnable:
         """The optimized model with more outputs: values of its main graph.
@@ -366,11 +267,10 @@ class Run:
 
     def certificate(self) -> dict[str, Any]:
         """The certificate of what `commit` wrote, for JSON."""
-        assert self._certifier is not None, "the options ask for none"
         assert self._staged is not None, "commit() comes first"
         assert self.source.path is not None, "a model in memory has no digest"
         *data_files, model = self._staged.files
-        return self._certifier.certificate(
+        return self.certifier.certificate(
             self.report(model),
             self._plan.rules,
             self._options,
@@ -416,42 +316,19 @@ class Run:
             output: The file that was written.
         """
         path = self.source.path
-        evaluations = () if self._verification is None else self._verification.evaluations
-        ledger = tuple(self._rewriter.ledger.entries)
         return Report(
             verdict=self.verdict,
             input=None if path is None else str(path),
             output=None if output is None else str(output),
-            nodes_before=self._nodes_before,
-            nodes_after=count_operators(self.source.model),
             bytes_before=None if path is None else _bytes_of([path, *self.source.data_files]),
             bytes_after=None if output is None else self._bytes_after,
-            fates=self._watch.fates(self._rewriter.entries, self._rewriter.reasons, evaluations),
-            ledger=ledger,
             verification=self._verification,
             seconds=self._seconds,
-            contradictions=self._contradictions,
-            warnings=(*self.warnings, *self._warnings()),
+            warnings=(*self.warnings, *self._optimization.warnings()),
             taken_back=self.taken_back,
-            costs_before=self._costs_before,
-            costs_after=costs_of(self.source.model, self._facts),
-            unfolded=unfolded(self._rewriter.reasons),
             measured=self._measured,
-            profile=None if self._profiler is None else self._profiler.profile(ledger, self._seconds),
-            story=None if self._storyteller is None else self._storyteller.story(),
+            **self._optimization.told(self._verification, self._seconds),
         )
-
-    def _warnings(self) -> Iterator[str]:
-        if self._options.provenance and not has_node_metadata(self.source.model):
-            yield (
-                f"nodes have no metadata in IR version {self.source.model.ir_version}, so their provenance is in the "
-                "metadata of the model; `foldproof explain` reads both"
-            )
-        yield from map(str, self._facts.problems)
-        if self._folder is not None:
-            for node, reason in self._folder.failures.items():
-                where = f"node {node_label(node)!r} ({operator_name(node)})"
-                yield f"{where} is constant, but it can't be computed: {reason}"
 
     # What the verification runs --------------------------------------------------------------------------------------
 
@@ -476,13 +353,6 @@ class Run:
         complaint = checker_complaint(self.source.proto)
         if complaint is not None:
             raise ModelError(f"the model is invalid: {complaint}", hint="Nothing can run it. Export the model again")
-
-
-def overridable_names(model: ir.Model, options: Options) -> frozenset[str]:
-    """The names of the initializers whose value is only a default, because they are graph inputs too."""
-    if model.ir_version < 4 and options.ir3_initializers_are_constants:
-        return frozenset()
-    return frozenset(str(value.name) for value in model.graph.inputs if value.is_initializer())
 
 
 def check_names(model: ir.Model, names: Iterable[str]) -> None:

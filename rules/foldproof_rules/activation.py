@@ -66,7 +66,7 @@ def hard_swish(node: ir.Node, facts: Facts) -> Outcome:
             if gate is None or gate[0] is not x:
                 continue
             _, shift, height = gate
-            if abs(factor * height - 1) > CLOSE:
+            if not _is_one(factor * height):
                 return Reason("it is scaled by {} and clipped at {}", factor, height)
             if not _runs_float(x, facts):
                 return Reason("the runtime has no HardSigmoid of its type")
@@ -86,7 +86,7 @@ def hard_sigmoid(node: ir.Node, facts: Facts) -> Outcome:
         gate = _gate(clipped, facts)
         if gate is None:
             continue
-        if abs(factor * gate[2] - 1) > CLOSE:
+        if not _is_one(factor * gate[2]):
             return Reason("it is scaled by {} and clipped at {}", factor, gate[2])
         if not _runs_float(gate[0], facts):
             return Reason("the runtime has no HardSigmoid of its type")
@@ -99,7 +99,7 @@ def _hard_sigmoid(x: ir.Value, shift: float, height: float) -> Replace:
 
 
 def _hard_swish(x: ir.Value, alpha: float, beta: float, version: int) -> Replace:
-    if version >= 14 and abs(alpha * 6 - 1) < CLOSE and abs(beta * 2 - 1) < CLOSE:
+    if version >= 14 and _is_one(alpha * 6) and _is_one(beta * 2):
         return Replace(lambda op: op.HardSwish(x))
     return Replace(lambda op: op.Mul(x, op.HardSigmoid(x, alpha=alpha, beta=beta)))
 
@@ -107,6 +107,11 @@ def _hard_swish(x: ir.Value, alpha: float, beta: float, version: int) -> Replace
 def _runs_float(x: ir.Value, facts: Facts) -> bool:
     """Whether a value is float32: onnxruntime 1.32 runs HardSigmoid and HardSwish of float32 only."""
     return facts.of(x).dtype is ir.DataType.FLOAT
+
+
+def _is_one(number: float) -> bool:
+    """Whether a number is 1 but for rounding. NaN is not."""
+    return abs(number - 1) <= CLOSE
 
 
 @rule("Mul", exact=False, benefit=5, since=14, after=("HardSigmoid",))
@@ -123,7 +128,7 @@ def swish_of_hard_sigmoid(node: ir.Node, facts: Facts) -> Outcome:
         if not is_private(gate):
             return Reason("the HardSigmoid is read elsewhere")
         alpha, beta = attribute_float(maker, "alpha", 0.2), attribute_float(maker, "beta", 0.5)
-        if alpha is None or beta is None or abs(alpha * 6 - 1) > CLOSE or abs(beta * 2 - 1) > CLOSE:
+        if alpha is None or beta is None or not (_is_one(alpha * 6) and _is_one(beta * 2)):
             return Reason("its slope is {} and its offset {}", alpha, beta)
         if not _runs_float(x, facts):
             return Reason("the runtime has no HardSwish of its type")

@@ -78,6 +78,19 @@ def test_inputs_are_made_up_for_nodes_that_lack_some(nodes):
     assert isinstance(find_hints(model, inputs_of(model)), dict)
 
 
+@pytest.mark.parametrize("name", ["alpha", "beta"])
+def test_an_attribute_that_is_no_number(name):
+    """NaN passed for the 1/2 of a HardSwish, and the rule went on for ever."""
+    text = "{ s = HardSigmoid <alpha = 0.16666667, beta = 0.5> (x) y = Mul (x, s) }"
+    model = parse(f"g (float[N, 8] x) => (float[N, 8] y) {text}", opset=14)
+    attribute = next(each for each in model.graph.node[0].attribute if each.name == name)
+    attribute.f = float("nan")
+    assert [node.op_type for node in Optimizer(Options(verify=False)).run(model).model.graph.node] == [
+        "HardSigmoid",
+        "Mul",
+    ]
+
+
 def test_more_outputs_than_the_attribute_says():
     """onnx's inference ended the process."""
     model = parse("g (float[N, 4] x) => (float[N, 2] y) { a, b = Split <axis = 1, num_outputs = 1> (x) y = Neg (b) }")

@@ -14,7 +14,7 @@ def story_of(text: str, **options: object) -> Story:
     # No file is written here: to ask for one is what makes the run keep its story.
     from foldproof.attempts import Attempts
     from foldproof.model_file import from_proto
-    from foldproof.run import Plan
+    from foldproof.optimization import Plan
 
     optimizer = foldproof.Optimizer(foldproof.Options(verify=False, report="unused.html", **options))
     with Attempts(optimizer.options, lambda: from_proto(parse(text))) as attempts:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -28,14 +29,16 @@ def run(folder: Path, installed: Path, *command: str) -> str:
 
 def test_a_new_pack_is_installed_and_changes_a_model(tmp_path: Path) -> None:
     pack, installed = tmp_path / "pack", tmp_path / "installed"
-    made = CliRunner().invoke(main, ["new-rule-pack", "acme-rules", str(pack)])
+    made = CliRunner().invoke(main, ["new-rule-pack", "acme-rules-2", str(pack)])
     assert made.exit_code == 0, made.output
-    assert f"written: {pack / 'src' / 'acme_rules' / 'softsign.py'}" in made.output
+    assert f"written: {pack / 'src' / 'acme_rules_2' / 'softsign.py'}" in made.output
     pip = ["-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation"]
     run(pack, installed, *pip, "--target", str(installed), str(pack))
     onnx.save(parse(LIKE_SOFTSIGN), tmp_path / "in.onnx")
     run(tmp_path, installed, "-m", "foldproof.cli", "optimize", "in.onnx")
     assert operators(onnx.load(tmp_path / "in.opt.onnx")) == {"Softsign": 1}
+    (name,) = re.findall("^foldproof rules (.*)$", (pack / "README.md").read_text(), re.MULTILINE)
+    assert "Softsign(x)" in run(tmp_path, installed, "-m", "foldproof.cli", "rules", name)
     assert "4 passed" in run(pack, installed, "-m", "pytest", "-p", "no:cacheprovider", "-q")
 
 

@@ -30,12 +30,12 @@ from foldproof.explaining.wording import content_text, fact_text, source_text
 from foldproof.facts import Facts
 from foldproof.graphs import operator_name
 from foldproof.kernels import CROSS_CHECKED
+from foldproof.optimization import overridable_names
 from foldproof.options import Options
 from foldproof.pipeline import Optimizer
 from foldproof.provenance import Gone, Record
 from foldproof.rewriting import Rule
 from foldproof.rewriting.packs import chosen, installed
-from foldproof.run import overridable_names
 
 MANY = 20
 """Where more nodes than these are explained, derivations are cut off early."""

@@ -10,9 +10,9 @@ import onnx_ir as ir
 from foldproof.attempts import Attempts
 from foldproof.graphs import all_graphs, operator_name
 from foldproof.model_file import Source
+from foldproof.optimization import Plan
 from foldproof.options import Options
 from foldproof.rewriting import Entry, Reason, Rule
-from foldproof.run import Plan
 
 _MARK = "foldproof.number"
 """The key of metadata by which a node is known again: rewrites hand it on, to copies too."""

@@ -14,10 +14,10 @@ from foldproof.configuration.place import Place, shown
 from foldproof.dims import bindable_dims
 from foldproof.errors import UnverifiedWarning, VerificationError
 from foldproof.gating.outcome import Outcome
+from foldproof.optimization import Plan
 from foldproof.options import Options
 from foldproof.pipeline import Optimizer
 from foldproof.rewriting.ledger import Entry
-from foldproof.run import Plan
 
 _SHOWN = 3
 

@@ -192,7 +192,7 @@ def expression_rule(
                     return Replace(functools.partial(_replaced, replacement, arguments))
             return outcome
 
-        name = _snake_case(definition.__name__)
+        name = snake_case(definition.__name__)
         text = documented(definition, name)
         return Rule(
             name=name,
@@ -234,5 +234,6 @@ def _is_read_elsewhere(node: ir.Node, nodes: list[ir.Node]) -> bool:
     )
 
 
-def _snake_case(name: str) -> str:
+def snake_case(name: str) -> str:
+    """The name of a rule that a class states."""
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).lstrip("_")

@@ -14,6 +14,7 @@ from string import Template
 from foldproof import __version__
 from foldproof.destinations import check_empty
 from foldproof.errors import UsageError
+from foldproof.rewriting.expression import snake_case
 
 _FILES = {
     "pyproject.toml.tmpl": "pyproject.toml",
@@ -47,7 +48,7 @@ def write_pack(name: str, folder: Path) -> list[Path]:
         "name": name,
         "package": package,
         "class_name": class_name,
-        "rule": f"{package}_softsign",
+        "rule": snake_case(class_name),
         "version": __version__,
     }
     template = resources.files(__package__) / "template"
