@@ -54,7 +54,7 @@ def test_the_rewrite_that_differs_is_named(model: Path, monkeypatch: pytest.Monk
     from foldproof.rewriting.packs import installed
 
     rules = [no_relu, *installed()]
-    monkeypatch.setattr("foldproof.pipeline.installed", lambda: rules)
+    monkeypatch.setattr("foldproof.pipeline.installed", lambda *_: rules)
     before = sorted(model.parent.iterdir())
     result = bisect(model)
     assert result.exit_code == 1, result.output
