@@ -101,6 +101,8 @@ def check_structure(proto: onnx.ModelProto) -> bool:
 
 def _check_versions(imports: Iterable[onnx.OperatorSetIdProto]) -> None:
     for entry in imports:
+        if not isinstance(entry.domain, str):  # protobuf hands out as bytes what is not UTF-8
+            raise ModelError(f"the imported domain {entry.domain!r} is no UTF-8", hint="Export the model again")
         if not 0 <= entry.version <= _LAST_VERSION:
             raise ModelError(
                 f"version {entry.version} of the domain {entry.domain!r} is imported, and there can be no such version",

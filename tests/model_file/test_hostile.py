@@ -263,6 +263,12 @@ class TestStructure:
         path.write_bytes(model.SerializeToString().replace(text.encode(), b"\xff" * len(text)))
         refused(path, "UTF-8")
 
+    def test_a_domain_that_is_no_text(self, tmp_path):
+        model = parse("g (float[N] x) => (float[N] y) { y = Neg (x) }", imports='"DOMAIN": 1')
+        path = tmp_path / "model.onnx"
+        path.write_bytes(model.SerializeToString().replace(b"DOMAIN", b"DO\xaeAIN"))
+        refused(path, "UTF-8")
+
     def test_a_cycle_in_a_function_that_nothing_calls(self):
         body = '<domain: "my", opset_import: ["": 18]> f (p) => (q) { q = Neg (q) }'
         model = parse("g (float[N] x) => (float[N] y) { y = Neg (x) }", imports='"my": 1', functions=body)
