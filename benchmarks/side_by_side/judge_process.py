@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import onnxruntime
 
-from benchmarks.side_by_side.judging import TOLERANCE, Request
+from benchmarks.side_by_side.judging import DRIFTS, TOLERANCE, Request
 
 _LOADS = 3
 _RUNS = 15
@@ -107,25 +107,47 @@ def _in_turn(calls: Sequence[Callable[[], object]], times: int, end: float) -> l
     return [statistics.median(own) for own in seconds]
 
 
-def judge(
-    request: Request, result: pathlib.Path, outputs: Sequence[str], wanted: Sequence[Sequence[Any]]
-) -> dict[str, Any]:
-    """The verdict on one result: `right`, `wrong` or `broken`, with the reason."""
+def drift(session: onnxruntime.InferenceSession, outputs: Sequence[str], feed: Mapping[str, Any]) -> float:
+    """How far the original's own outputs move when each float that goes in is the next larger one."""
+    given = accepted(session, feed)
+    moved = {
+        name: np.nextafter(value, np.inf, dtype=value.dtype) if np.asarray(value).dtype.kind == "f" else value
+        for name, value in given.items()
+    }
+    found = worst_of(
+        [
+            difference(a, b, random=False)
+            for a, b in zip(session.run(outputs, given), session.run(outputs, moved), strict=True)
+        ]
+    )
+    return 0.0 if isinstance(found, str) else found
+
+
+def judge(request: Request, result: pathlib.Path, wanted: Mapping[str, Sequence[Any]], limit: float) -> dict[str, Any]:
+    """The verdict on one result: `right`, `wrong` or `broken`, with the reason.
+
+    Args:
+        request: What is to be judged.
+        result: The result.
+        wanted: What the original hands out, by output: a value for each feed.
+        limit: How far floats may be off.
+    """
     try:
         session = load(result, optimized=False)
-        got = [session.run(list(outputs), accepted(session, feed)) for feed in request.feeds]
+        got = [session.run(list(wanted), accepted(session, feed)) for feed in request.feeds]
     except Exception as error:  # noqa: BLE001  whatever onnxruntime has against a tool's result is the verdict on it
         return {"status": "broken", "reason": _short(error)}
     del session
-    differences = [
-        difference(a, b, request.random)
-        for want, have in zip(wanted, got, strict=True)
-        for a, b in zip(want, have, strict=True)
-    ]
-    worst = worst_of(differences)
+    worst = worst_of(
+        [
+            difference(a, b, request.random)
+            for want, have in zip(wanted.values(), zip(*got, strict=True), strict=True)
+            for a, b in zip(want, have, strict=True)
+        ]
+    )
     if isinstance(worst, str):
         return {"status": "wrong", "reason": worst}
-    if worst > TOLERANCE:
+    if worst > limit:
         return {"status": "wrong", "reason": f"floats are off by {worst:.2g} of the output's scale", "error": worst}
     verdict: dict[str, Any] = {"status": "right", "error": worst}
     if request.timing:
@@ -147,7 +169,8 @@ def main() -> None:
     try:
         session = load(request.original, optimized=False)
         outputs = [each.name for each in session.get_outputs()]
-        wanted = [session.run(outputs, accepted(session, feed)) for feed in request.feeds]
+        runs = [session.run(outputs, accepted(session, feed)) for feed in request.feeds]
+        limit = max([TOLERANCE, *(DRIFTS * drift(session, outputs, feed) for feed in request.feeds)])
     except Exception as error:  # noqa: BLE001  nothing can be said of what is made of a model that doesn't run
         _tell({"status": "unrun", "reason": _short(error)})
         return
@@ -156,8 +179,9 @@ def main() -> None:
         _tell({"status": "unrun", "reason": "nothing to feed it is known"})
         return
     _tell({"status": "right"})
+    wanted = dict(zip(outputs, zip(*runs, strict=True), strict=True))
     for result in request.results:
-        _tell(judge(request, result, outputs, wanted))
+        _tell(judge(request, result, wanted, limit))
 
 
 def _tell(verdict: dict[str, Any]) -> None:

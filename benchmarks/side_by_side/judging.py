@@ -18,6 +18,8 @@ _ROOT = pathlib.Path(__file__).parents[2]
 
 TOLERANCE = 1e-3
 """How far floats may be off, relative to the largest number of the output."""
+DRIFTS = 10
+"""Or so many times as far as the original's own outputs move when the last bit of its inputs does, if that is more."""
 
 Verdict = dict[str, Any]
 """`status`, `reason` where there is one, and what was measured."""

@@ -29,7 +29,8 @@ class InferenceSession:
             time.sleep(1000)
         if "raises" in self.name:
             raise RuntimeError("no such shape")
-        return [feed["x"] + ("adds" in self.name)]
+        x = (feed["x"] - 1) * np.float32(1e6) if "shaky" in self.name else feed["x"]
+        return [x + np.float32("adds" in self.name)]
 """
 
 
@@ -58,3 +59,11 @@ def test_where_the_original_does_not_run_nothing_is_said_of_the_results(
     original: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert verdicts(tmp_path, monkeypatch, original, "runs", "adds") == ["unrun", "unrun", "unrun"]
+
+
+def test_floats_may_be_off_by_as_much_as_the_original_amplifies_roundings(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # It is fed 1; the next larger number moves its output by 0.12, and the tenfold of that is more than what is added.
+    assert verdicts(tmp_path, monkeypatch, "shaky", "shaky_adds") == ["right", "right"]
+    assert verdicts(tmp_path, monkeypatch, "runs", "adds") == ["right", "wrong"]

@@ -284,7 +284,7 @@ def _attribute_content(attribute: ir.Attr) -> Hashable:
     if attribute.is_ref():
         return None
     if attribute.type is ir.AttributeType.TENSOR:
-        tensor = attribute.as_tensor()
+        tensor: ir.TensorProtocol = attribute.value  # `as_tensor` asks for each property of the protocol
         if tensor.dtype is ir.DataType.STRING:
             return None
         try:

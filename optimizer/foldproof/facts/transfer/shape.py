@@ -49,7 +49,8 @@ def _constant_tensor(node: NodeView) -> ir.TensorProtocol | None:
         if value is None:
             continue
         if dtype is None:
-            return value if isinstance(value, ir.TensorProtocol) else None
+            tensor: ir.TensorProtocol = value  # by the attribute's type; asking the tensor itself is slow
+            return tensor
         if dtype is ir.DataType.STRING:
             texts = [value] if name == "value_string" else list(value)
             shape = ir.Shape([]) if name == "value_string" else ir.Shape([len(texts)])
