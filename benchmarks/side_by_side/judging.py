@@ -18,8 +18,12 @@ _ROOT = pathlib.Path(__file__).parents[2]
 
 TOLERANCE = 1e-3
 """How far floats may be off, relative to the largest number of the output."""
-DRIFTS = 10
-"""Or so many times as far as the original's own outputs move when the last bit of its inputs does, if that is more."""
+NUDGE = 1e-6
+"""By what part of itself each float that goes in is moved, to see how far the original's own outputs move."""
+DRIFTS = 30
+"""Floats may be off by so many times as far, if that is more than `TOLERANCE`."""
+CHAOS = 0.1
+"""Where that is more than this, the floats of the model tell nothing, and a result that is off can't be judged."""
 
 Verdict = dict[str, Any]
 """`status`, `reason` where there is one, and what was measured."""
@@ -49,7 +53,7 @@ def judge(request: Request, timeout: float) -> tuple[Verdict, list[Verdict]]:
 
     The original's is `right`, or `unrun` where it can't be run: then so are those of all results. A result is `right`,
     `wrong` (it hands out something else), `broken` (onnxruntime refuses it, or crashes on it) or `unjudged` (the time
-    was up).
+    was up, or the model makes so much of roundings that its floats tell nothing).
 
     Args:
         request: What is to be judged.

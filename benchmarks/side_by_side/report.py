@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks.side_by_side import figures, plots
 from benchmarks.side_by_side.figures import MEASURES, Results, geometric_mean
-from benchmarks.side_by_side.judging import DRIFTS, TOLERANCE
+from benchmarks.side_by_side.judging import CHAOS, DRIFTS, NUDGE, TOLERANCE
 from benchmarks.side_by_side.tools import OURS
 
 _OUTCOMES = ("right", "wrong", "broken", "crash", "timeout", "unrun", "unjudged", "skipped")
@@ -75,11 +75,13 @@ def _report(results: Results, drawn: Sequence[str]) -> str:
 
 _OUTCOMES_TEXT = f"""\
 `right`: the result hands out what the original does, in onnxruntime with its optimizations off: floats to within
-{TOLERANCE:g} of the output's largest number (or {DRIFTS} times what a change of the last bit of the inputs does to the
-original, if that is more), all else equal. `wrong`: it doesn't. `broken`: onnxruntime refuses it or crashes on it.
-`unrun`: nor does the original run. `unjudged`: the time for judging was up. `skipped`: not tried, as smaller models
-took too long. `signature`: results with a name, type or dim of an input or output changed; `foreign`: results with
-operators of a domain that the original doesn't use. Models of the corpus and scaling models are counted together."""
+{TOLERANCE:g} of the output's largest number (or {DRIFTS} times what moving the inputs by {NUDGE:g} of themselves
+does to the original, if that is more), all else equal. `wrong`: it doesn't. `broken`: onnxruntime refuses it or crashes
+on it. `unrun`: nor does the original run. `unjudged`: the time for judging was up, or the floats are off and the
+original makes so much of roundings (more than {CHAOS:g}) that they tell nothing. `skipped`: not tried, as smaller
+models took too long. `signature`: results with a name, type or dim of an input or output changed; `foreign`: results
+with operators of a domain that the original doesn't use. Models of the corpus and scaling models are counted
+together."""
 _AGAINST_TEXT = """\
 Foldproof's figure divided by the peer's, of medians, geometric means over those models of the corpus on which both are
 `right` (or can't be judged); below 1, Foldproof takes or leaves less. `in process`: from load to save, imports

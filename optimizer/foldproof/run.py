@@ -151,7 +151,7 @@ class Run:
     def optimized_proto(self) -> onnx.ModelProto:
         """The optimized model, serialized once."""
         if self._optimized is None:
-            with self._timed("write"):
+            with self._timed("write"), gc_paused():
                 self._optimized = model_file.to_proto(self.source.model, self.source)
         return self._optimized
 
@@ -164,7 +164,7 @@ class Run:
         Raises:
             UsageError: It can't be written there.
         """
-        with self._timed("write"):
+        with self._timed("write"), gc_paused():
             self._staged = model_file.stage(self.source.model, self.source, destination, self._options.layout)
         self._temporary.callback(self._staged.discard)
         return self._staged.replaced
@@ -316,6 +316,8 @@ class Run:
             output: The file that was written.
         """
         path = self.source.path
+        with gc_paused():
+            told = self._optimization.told(self._verification, self._seconds)
         return Report(
             verdict=self.verdict,
             input=None if path is None else str(path),
@@ -327,7 +329,7 @@ class Run:
             warnings=(*self.warnings, *self._optimization.warnings()),
             taken_back=self.taken_back,
             measured=self._measured,
-            **self._optimization.told(self._verification, self._seconds),
+            **told,
         )
 
     # What the verification runs --------------------------------------------------------------------------------------

@@ -12,6 +12,9 @@ from foldproof.rewriting.builder import Builder
 from foldproof_rules._moves import attribute, axes_in, has_reference, int64s
 from foldproof_rules.slicing import Cut, only_cut, sliced
 
+MAX_READERS = 256
+"""Of a value with more readers nothing is looked for among them: each of its Slices would look through all."""
+
 
 @rule("Slice", exact=True, benefit=2)
 def slices_as_split(node: ir.Node, facts: Facts) -> Outcome:
@@ -34,6 +37,8 @@ def slices_as_split(node: ir.Node, facts: Facts) -> Outcome:
     part = cut.indices(dim)
     if not part:
         return Reason("it takes nothing")
+    if len(source.uses()) > MAX_READERS:
+        return Reason("more than {} nodes read what it cuts", MAX_READERS)
     split = _split_with(part, cut.axis, node, facts)
     if split is not None:
         return Forward(split)
