@@ -9,17 +9,11 @@ from pathlib import Path
 
 import onnx
 import pytest
-from click.testing import CliRunner, Result
 
-from foldproof.cli import main
+from tests.commands import DYNAMIC, command
 from tests.helpers import operators, parse
 
-DYNAMIC = "g (float[2,3] x, float[N,3] y) => (int64 s, int64 t) { s = Size(x) t = Size(y) }"
 UNKNOWN = "g (float[2,3] x) => (float[2,3] y, int64 s) { y = acme.Thing(x) s = Size(x) }"
-
-
-def command(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 @pytest.fixture

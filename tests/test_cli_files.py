@@ -14,10 +14,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from foldproof.cli import main
+from tests.commands import DYNAMIC
 from tests.helpers import operators, parse
 from tests.kill_points import OLD, save, value_of
-
-DYNAMIC = "g (float[2,3] x, float[N,3] y) => (int64 s, int64 t) { s = Size(x) t = Size(y) }"
 
 
 def command(*arguments: object, input: bytes | None = None) -> Result:

@@ -1,0 +1,15 @@
+"""The command as tests call it, and a model for it."""
+
+from __future__ import annotations
+
+from click.testing import CliRunner, Result
+
+from foldproof.cli import main
+
+DYNAMIC = "g (float[2,3] x, float[N,3] y) => (int64 s, int64 t) { s = Size(x) t = Size(y) }"
+"""One Size that folds, and one that does not."""
+
+
+def command(*arguments: object) -> Result:
+    """What the command says and how it ends."""
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
