@@ -10,7 +10,7 @@ from pathlib import Path
 import onnx
 import pytest
 
-from tests.commands import DYNAMIC, command
+from tests.commands import DYNAMIC, command, save_dynamic
 from tests.helpers import operators, parse
 
 UNKNOWN = "g (float[2,3] x) => (float[2,3] y, int64 s) { y = acme.Thing(x) s = Size(x) }"
@@ -18,9 +18,7 @@ UNKNOWN = "g (float[2,3] x) => (float[2,3] y, int64 s) { y = acme.Thing(x) s = S
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
-    path = tmp_path / "model.onnx"
-    onnx.save(parse(DYNAMIC), path)
-    return path
+    return save_dynamic(tmp_path)
 
 
 def test_optimize_writes_beside_the_input_and_summarizes(model: Path) -> None:

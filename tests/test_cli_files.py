@@ -11,16 +11,10 @@ from pathlib import Path
 
 import onnx
 import pytest
-from click.testing import CliRunner, Result
 
-from foldproof.cli import main
-from tests.commands import DYNAMIC
+from tests.commands import DYNAMIC, command, save_dynamic
 from tests.helpers import operators, parse
 from tests.kill_points import OLD, save, value_of
-
-
-def command(*arguments: object, input: bytes | None = None) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments], input=input)
 
 
 def files(folder: Path) -> list[str]:
@@ -29,9 +23,7 @@ def files(folder: Path) -> list[str]:
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
-    path = tmp_path / "model.onnx"
-    onnx.save(parse(DYNAMIC), path)
-    return path
+    return save_dynamic(tmp_path)
 
 
 class TestStreams:

@@ -9,15 +9,13 @@ from pathlib import Path
 import onnx
 import pytest
 
-from tests.commands import DYNAMIC, command
+from tests.commands import DYNAMIC, command, save_dynamic
 from tests.helpers import operators, parse
 
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
-    path = tmp_path / "model.onnx"
-    onnx.save(parse(DYNAMIC), path)
-    return path
+    return save_dynamic(tmp_path)
 
 
 def test_the_command_that_explain_prints_folds_the_node(model: Path) -> None:
