@@ -37,9 +37,7 @@ def test_the_sample_output_is_the_real_one(models: Path, tmp_path: Path, monkeyp
     assert stable(blocks("text")[0]) == stable(result.output)
 
 
-def test_the_sample_explanation_is_the_real_one(
-    models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_sample_explanation_is_the_real_one(models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "models").mkdir()
     shutil.copy(models / "mean_pooling.onnx", tmp_path / "models")
     monkeypatch.chdir(tmp_path)
