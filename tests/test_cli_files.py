@@ -12,6 +12,7 @@ from pathlib import Path
 import onnx
 import pytest
 
+import foldproof
 from tests.commands import DYNAMIC, command, save_dynamic
 from tests.helpers import operators, parse
 from tests.kill_points import OLD, save, value_of
@@ -196,7 +197,30 @@ Worker.run = stuck
 """
 
 
-@pytest.mark.skipif(os.name != "posix", reason="signals of this kind are POSIX")
+NEEDS_SIGNALS = pytest.mark.skipif(os.name != "posix", reason="signals of this kind are POSIX")
+
+
+@NEEDS_SIGNALS
+@pytest.mark.parametrize(("handler", "status"), [("default_int_handler", 130), ("SIG_IGN", 0)])
+def test_an_end_before_anything_is_begun_is_quiet(handler: str, status: int) -> None:
+    code = f"""
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.{handler})
+from foldproof.__main__ import main
+class Pressed:
+    def find_spec(name, *_):
+        if name == "foldproof.cli.configured":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Pressed)
+sys.argv = ["foldproof", "--version"]
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, text=True)
+    assert (done.returncode, done.stderr) == (status, "")
+    assert done.stdout == ("" if status else f"foldproof, version {foldproof.__version__}\n")
+
+
+@NEEDS_SIGNALS
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize(("code", "options"), [(WHILE_WRITING, ["--no-verify"]), (WHILE_VERIFYING, [])])
 def test_an_end_by_a_signal_leaves_nothing(

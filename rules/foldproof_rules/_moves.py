@@ -79,13 +79,14 @@ def axes_in(axes: Sequence[int] | None, rank: int | None) -> tuple[int, ...] | N
 
 
 def perm_of(node: ir.Node, facts: Facts) -> tuple[int, ...] | None:
-    """The permutation of a Transpose: backwards where it is left out. None where it is not known."""
+    """The permutation of a Transpose: backwards where it is left out. None where it is not known, or can't be."""
     perm = attribute(node, "perm", ())
     rank = facts.of(node.inputs[0]).rank
     if perm is None or (rank is None and not perm):
         return None
     order = tuple(perm) if "perm" in node.attributes else tuple(reversed(range(rank or 0)))
-    return order if sorted(order) == list(range(len(order))) else None
+    fits = rank is None or rank == len(order)
+    return order if fits and sorted(order) == list(range(len(order))) else None
 
 
 def constant_target(before: Sequence[DimLike], after: Sequence[DimLike]) -> list[int] | None:

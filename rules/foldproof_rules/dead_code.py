@@ -8,7 +8,7 @@ from foldproof.facts import Facts
 from foldproof.rewriting import ANY, Cost, Outcome, Reason, Remove, initializer_rule, rule
 
 
-@rule(ANY, exact=True, benefit=100, level=1, lowers=Cost.STORED)
+@rule(ANY, exact=True, benefit=100, level=1, lowers=Cost.STORED, early=True)
 def dead_node(node: ir.Node, facts: Facts) -> Outcome:
     """A node none of whose outputs is read = nothing.
 

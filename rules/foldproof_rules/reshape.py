@@ -26,7 +26,7 @@ SHAPES_ONLY = ("Reshape", "Flatten", "Squeeze", "Unsqueeze")
 """Operators that give the elements of their first input in the same order, under other dims."""
 
 
-@rule("Reshape", exact=True, level=1, lowers=Cost.EXPRESSION)
+@rule("Reshape", exact=True, level=1, lowers=Cost.EXPRESSION, early=True)
 def reshape_target(node: ir.Node, facts: Facts) -> Outcome:
     """Reshape(x, s) = Reshape(x, c), where each dim of the result is an integer, one that stays, or the only free one.
 

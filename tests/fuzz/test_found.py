@@ -51,6 +51,10 @@ MODELS = {
         "g (float[N] x) => (float[M] y) <int64[1] r = {4611686018427387904}> { z = Tile (x, r) y = Tile (z, r) }"
     ),
     "nothing to negate twice": "g (float[N] x) => (float[N] y) { r = Neg (x) s = Reciprocal (r) y = Neg (s) }",
+    "a permutation of fewer axes than there are": (
+        "g () => (float[N, M] y) <float[2, 2] x = {1, -1, 1, 0.5}> {"
+        " a = Transpose <perm = [0]> (x) b = Relu (a) y = Transpose <perm = [1, 0]> (b) }"
+    ),
     "an operator that came later, of one input": (
         "g (int64[3] x) => (int64[3] y) { y = BitwiseXor <axis = 2> (x) }"
     ),

@@ -130,6 +130,24 @@ def test_the_options_of_optimize_decide_what_optimized_is(repository: Path) -> N
     assert "would bind N=2" in str(failure["message"])  # and there is no dim `batch` that could be bound
 
 
+def test_the_hint_to_a_result_keeps_its_name(repository: Path) -> None:
+    shutil.copy("exports/small.onnx", "models/other.opt.onnx")
+    (failure,) = failures("models/other.opt.onnx", "--skip", "certificate", "--skip", "nodes")
+    said = str(failure["hint"]).split("`")[1]
+    assert said == "foldproof optimize models/other.opt.onnx --in-place"
+    assert command(*said.split()[1:]).exit_code == 0
+    assert command("gate", "models/other.opt.onnx", "--skip", "certificate").exit_code == 0
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_what_stops_after_some_rewrites_can_not_be_checked(repository: Path, count: int) -> None:
+    configure("require_certificate = true", f"[optimize]\nstop_after = {count}")
+    (failure,) = failures("exports/small.onnx")
+    assert (failure["check"], failure["status"]) == ("optimized", "error")
+    assert "`stop_after` counts the rewrites of the original" in str(failure["message"])
+    assert command("gate", "exports/small.onnx", "--skip", "optimized").exit_code == 0
+
+
 def test_rewrites_that_verification_takes_back_do_not_count(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from tests.test_pipeline import tolerant_size
 

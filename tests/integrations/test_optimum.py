@@ -153,6 +153,14 @@ def test_where_one_model_fails_nothing_is_written(folder: Path, tmp_path: Path) 
     assert list(tmp_path.iterdir()) == [folder]
 
 
+@pytest.mark.parametrize("data", ["model.onnx_data", "more/own.data"])  # of two models, and of one
+def test_data_that_is_not_there_is_told(folder: Path, tmp_path: Path, data: str) -> None:
+    (folder / data).unlink()
+    with pytest.raises(foldproof.ModelError, match=rf"\.onnx: its data file {folder / data} is not there"):
+        optimize_folder(folder, tmp_path / "new")
+    assert list(tmp_path.iterdir()) == [folder]
+
+
 def test_wrong_usage_is_told(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "notes").write_text("mine")

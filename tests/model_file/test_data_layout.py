@@ -180,6 +180,17 @@ class TestLinks:
         with model_file.stage(source.model, source, model.with_name("out.onnx"), DataLayout(link=True)) as staged:
             assert staged.size == staged.path.stat().st_size + model.with_name("in.onnx.data").stat().st_size
 
+    @pytest.mark.parametrize(("content", "words"), [(None, "can't be read"), (b"short", "has 5 bytes")])
+    def test_what_is_not_there_is_not_linked(self, model, content, words):
+        source = model_file.read(model)  # what happens to the data after that is noticed too
+        model.with_name("in.onnx.data").unlink()
+        if content is not None:
+            model.with_name("in.onnx.data").write_bytes(content)
+        before = files(model.parent)
+        with pytest.raises(ModelError, match=words):
+            model_file.write(source.model, source, model.with_name("out.onnx"), DataLayout(link=True))
+        assert files(model.parent) == before
+
     def test_a_location_can_not_leave_the_folder(self, model, out):
         with pytest.raises(UsageError, match="can't be linked"):
             write(model, out, link=True)

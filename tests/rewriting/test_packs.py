@@ -10,7 +10,7 @@ from foldproof.cli import main
 from foldproof.errors import UsageError
 from foldproof.options import Options
 from foldproof.pipeline import Optimizer
-from foldproof.rewriting import Rule
+from foldproof.rewriting import Rule, packs
 from foldproof.rewriting.examples import example_of
 from foldproof.rewriting.packs import chosen, installed
 from tests.helpers import operators, parse, rewrite
@@ -36,6 +36,7 @@ def test_each_rule_says_what_equals_what() -> None:
 def points(monkeypatch: pytest.MonkeyPatch, *values: str) -> None:
     made = [metadata.EntryPoint(f"pack{k}", value, "foldproof.rules") for k, value in enumerate(values)]
     monkeypatch.setattr("foldproof.rewriting.packs.metadata.entry_points", lambda group: made)
+    monkeypatch.setattr(packs, "_of_packs", packs._of_packs.__wrapped__)  # look for them again
 
 
 def test_a_pack_that_can_not_be_loaded_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

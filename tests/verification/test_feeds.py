@@ -143,3 +143,18 @@ def test_negative_integers_are_among_the_small_numbers():
 def test_zeros_of_both_signs_are_among_the_small_numbers_of_few_elements(seed: int) -> None:
     values = sprinkle(np.ones((2, 3), np.float32), "small", np.random.default_rng(seed))
     assert set(np.signbit(values[values == 0])) == {False, True}
+
+
+@pytest.mark.parametrize("element_type", [T.FLOAT, T.FLOAT8E5M2, T.INT8, T.DOUBLE])
+def test_what_would_take_too_much_while_it_is_drawn_is_not_made_up(element_type):
+    with pytest.raises(TooLarge, match=r"input 'x' of shape \[16384, 16384\] is too large"):
+        feed(tensor(element_type, (16384, 16384)))
+
+
+def test_a_lack_of_memory_is_no_fault_of_ours(monkeypatch):
+    def none_left(self, dims):
+        raise MemoryError
+
+    monkeypatch.setattr("foldproof.verification.feeds._Maker.floats", none_left)
+    with pytest.raises(TooLarge, match="not enough memory to make up input 'x'"):
+        feed(tensor(T.FLOAT))

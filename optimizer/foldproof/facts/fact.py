@@ -284,8 +284,12 @@ def agree(a: Fact, b: Fact) -> Fact:
 
 
 def meet(a: Fact, b: Fact) -> Fact:
-    """All that either fact says of one value; where both speak, the more precise one, `a` on a tie."""
-    if a is b:
+    """All that either fact says of one value; where both speak, the more precise one, `a` on a tie.
+
+    Where they contradict each other on the rank, as in an invalid model, it is `a` alone: or the elements of one would
+    stand beside the dims of the other.
+    """
+    if a is b or (a.rank is not None and b.rank is not None and a.rank != b.rank):
         return a
     met = dataclasses.replace(
         a,

@@ -12,7 +12,7 @@ from foldproof import model_file
 from foldproof.attempts import Attempts
 from foldproof.configuration.place import Place, shown
 from foldproof.dims import bindable_dims
-from foldproof.errors import UnverifiedWarning, VerificationError
+from foldproof.errors import UnverifiedWarning, UsageError, VerificationError
 from foldproof.gating.outcome import Outcome
 from foldproof.optimization import Plan
 from foldproof.options import Options
@@ -35,8 +35,14 @@ def check_optimized(path: Path, model: ir.Model, options: Options) -> Outcome:
             be bound already.
 
     Raises:
+        UsageError: Of a run that stops after some rewrites, nothing can be said.
         FoldproofError: See `foldproof.Optimizer.run`.
     """
+    if options.stop_after is not None:
+        raise UsageError(
+            "`stop_after` counts the rewrites of the original, and here is only the result",
+            hint="Name rules to leave out (skip_rules), or places (keep_node), or leave out this check (skip)",
+        )
     place = Place(path)
     dims = bindable_dims(model)
     unbound = [f"{name}={size}" for name, size in options.set_dim.items() if name in dims]
@@ -90,4 +96,7 @@ def _nodes(entries: tuple[Entry, ...]) -> tuple[str, ...]:
 
 
 def _how(path: Path) -> str:
-    return f"Run `foldproof optimize {shown(path)}` and keep what it writes"
+    command = f"foldproof optimize {shown(path)}"
+    if path.stem.endswith(".opt"):  # it is a result, and shall keep its name
+        return f"Make it anew from its original, or run `{command} --in-place`"
+    return f"Run `{command}` and keep what it writes"

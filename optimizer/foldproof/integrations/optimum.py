@@ -15,7 +15,7 @@ from pathlib import Path
 
 from foldproof import earlier_output, model_file
 from foldproof.destinations import check_empty
-from foldproof.errors import FoldproofError, UsageError
+from foldproof.errors import FoldproofError, ModelError, UsageError
 from foldproof.options import FILE_OPTIONS, Options
 from foldproof.pipeline import Optimizer
 from foldproof.protos import external_locations
@@ -186,15 +186,23 @@ def _put(made: Path, target: Path, old: Path) -> None:
 
 
 def _data_in(folder: Path, model: Path) -> frozenset[Path]:
-    """The files of a folder with a model's external data, by their paths in the folder."""
+    """The files of a folder with a model's external data, by their paths in the folder.
+
+    Raises:
+        ModelError: The model can't be read, or a file of its data is not there.
+    """
+    name = model.relative_to(folder)
     try:
-        proto = model_file.read(model).proto
+        source = model_file.read(model)
     except FoldproofError as error:
-        error.reason = f"{model.relative_to(folder)}: {error.reason}"
+        error.reason = f"{name}: {error.reason}"
         raise
-    locations = () if proto is None else external_locations(proto)
+    for path in source.data_files:
+        if not path.is_file():
+            raise ModelError(f"{name}: its data file {path} is not there", hint="Download or export the folder again")
+    locations = () if source.proto is None else external_locations(source.proto)
     # By their names in the folder: in a hub's cache each of them is a link to somewhere else.
-    return frozenset(Path(os.path.normpath(model.relative_to(folder).parent / each)) for each in locations)
+    return frozenset(Path(os.path.normpath(name.parent / each)) for each in locations)
 
 
 def _copy(path: Path, target: Path) -> None:

@@ -116,6 +116,7 @@ class DataFiles:
 
         Raises:
             UsageError: It can't be linked from the destination.
+            ModelError: The data file that is linked is missing or too short.
         """
         if self._layout.link and isinstance(tensor, ir.ExternalTensor):
             entries = {"location": self._linked(tensor), "offset": str(tensor.offset or 0)}
@@ -128,6 +129,7 @@ class DataFiles:
         return self._files[number].place(tensor)
 
     def _linked(self, tensor: ir.ExternalTensor) -> str:
+        _check_readable(tensor)  # nothing else reads it before the result is written
         return linked_location(Path(tensor.path), self._destination)
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from foldproof.graphs import bodies_within
 from foldproof.rewriting.constants import as_tensor, rename
 from foldproof.rewriting.inlining import Store, Unpacked, copy_of, unpack, values_of
 from foldproof.rewriting.names import Names
@@ -30,6 +29,7 @@ class Builder:
         names: The names that are taken.
         store: Stores a constant and gives its value.
         stem: The name that the names of new values derive from: that of the output which is replaced.
+        owner: Gives the node that holds a graph as its body, None for the main graph or a function's.
 
     Attributes:
         nodes: All that were made or moved, in their order.
@@ -38,10 +38,11 @@ class Builder:
         rereading: Nodes that were there before and read something else now, of which more may be known.
     """
 
-    def __init__(self, names: Names, store: Store, stem: str) -> None:
+    def __init__(self, names: Names, store: Store, stem: str, owner: Callable[[ir.Graph], ir.Node | None]) -> None:
         self._names = names
         self._store = store
         self._stem = stem
+        self._owner = owner
         self.nodes: list[ir.Node] = []
         self.moved: set[ir.Node] = set()
         self.extended: list[ir.Graph] = []
@@ -132,14 +133,18 @@ class Builder:
 
     def reread(self, old: ir.Value, new: ir.Value, inside: Iterable[ir.Graph]) -> None:
         """Lets all nodes in some bodies, at any depth, read another value in the place of one."""
-        bodies = list(inside)
-        uses = old.uses()
-        if any(use.node.graph not in bodies for use in uses):  # to look into bodies takes longer
-            bodies.extend(inner for body in tuple(bodies) for inner in bodies_within(body))
-        for use in uses:
-            if use.node.graph in bodies:
+        bodies = frozenset(inside)
+        for use in old.uses():
+            if self._stands_in(use.node, bodies):
                 use.node.replace_input_with(use.idx, new)
                 self.rereading.append(use.node)
+
+    def _stands_in(self, node: ir.Node, bodies: Container[ir.Graph]) -> bool:
+        """Whether a node stands in one of some bodies, at any depth."""
+        at: ir.Node | None = node
+        while at is not None and at.graph is not None and at.graph not in bodies:
+            at = self._owner(at.graph)
+        return at is not None and at.graph is not None
 
     def extend(self, body: ir.Graph, other: ir.Graph) -> None:
         """Moves all that a body holds to the end of another one, which hands out what both did. Neither has inputs.

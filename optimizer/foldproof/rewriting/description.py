@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import onnx_ir as ir
 
 from foldproof.graphs import operator_name
@@ -22,11 +24,14 @@ def node_text(node: ir.Node) -> str:
     return f"{operator_name(node)}({inputs}) -> {outputs}"
 
 
-def value_text(value: ir.Value) -> str:
-    """What makes a value: its node, or the elements of a small constant of integers."""
-    producer = value.producer()
-    if producer is not None:
-        return node_text(producer)
+def values_texts(values: Iterable[ir.Value | None]) -> tuple[str, ...]:
+    """What makes some values: each node once, however many of them it makes, and each other value."""
+    makers = dict.fromkeys(value.producer() or value for value in values if value is not None)
+    return tuple(node_text(maker) if isinstance(maker, ir.Node) else _source_text(maker) for maker in makers)
+
+
+def _source_text(value: ir.Value) -> str:
+    """A value that no node makes: the elements of a small constant of integers, or else its name."""
     tensor = value.const_value
     if tensor is not None and tensor.size <= MAX_SHOWN and tensor.dtype.is_integer():
         return f"{value.name} = {tensor.numpy().tolist()}"

@@ -14,7 +14,7 @@ from foldproof.facts.fact import is_more
 from foldproof.graphs import bodies_of, has_name_among
 from foldproof.rewriting.builder import Builder, CannotBuild
 from foldproof.rewriting.constants import Constants, as_tensor
-from foldproof.rewriting.description import place_of, value_text
+from foldproof.rewriting.description import place_of, values_texts
 from foldproof.rewriting.listener import Listener
 from foldproof.rewriting.names import Names
 from foldproof.rewriting.provenance import hand_down, orphans
@@ -98,8 +98,7 @@ class Editor:
                 return failure.reason
         change = Change()
         if not isinstance(action, Remove):
-            texts = tuple(value_text(value) for value in replacements if value is not None)
-            change = Change(texts, known_shapes(node.inputs, self._facts))
+            change = Change(values_texts(replacements), known_shapes(node.inputs, self._facts))
         read = [value for each in gone for value in each.inputs]
         for output, value in zip((output for each in gone for output in each.outputs), replacements, strict=True):
             if value is not None:
@@ -153,7 +152,7 @@ class Editor:
     ) -> tuple[Sequence[ir.Value | None], Builder]:
         assert node.graph is not None
         store = partial(self._constants.store, graph=self._facts.root(node.graph))
-        builder = Builder(self._names, store, place_of(node))
+        builder = Builder(self._names, store, place_of(node), self._facts.owner)
         built = build(builder)
         if built is None or (not isinstance(built, ir.Value) and _lacks(gone, built)):
             raise CannotBuild(Reason("it would read what is left out"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from importlib import metadata
@@ -22,6 +23,15 @@ def installed(modules: Iterable[str] = ()) -> list[Rule]:
     Raises:
         UsageError: Two packs have a rule of the same name, or a pack can't be loaded.
     """
+    rules: dict[str, Rule] = {each.name: each for each in _of_packs()}
+    for module in modules:
+        _add(rules, rules_in(module), f"the module {module!r}")
+    return list(rules.values())
+
+
+@functools.cache
+def _of_packs() -> tuple[Rule, ...]:
+    """The rules of the packs, which are looked for once in a process: it takes as long as a small model."""
     points = sorted(metadata.entry_points(group=GROUP), key=lambda point: (point.name != "builtin", point.name))
     rules: dict[str, Rule] = {}
     for point in points:
@@ -32,9 +42,7 @@ def installed(modules: Iterable[str] = ()) -> list[Rule]:
                 f"the rule pack {point.name!r} can't be loaded: {error}", hint=f"Repair or uninstall {point.value!r}"
             ) from error
         _add(rules, pack, f"the pack {point.name!r}")
-    for module in modules:
-        _add(rules, rules_in(module), f"the module {module!r}")
-    return list(rules.values())
+    return tuple(rules.values())
 
 
 def _add(rules: dict[str, Rule], pack: Iterable[Rule], source: str) -> None:

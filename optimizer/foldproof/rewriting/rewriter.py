@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import onnx_ir as ir
@@ -19,7 +19,7 @@ from foldproof.rewriting.editor import Editor
 from foldproof.rewriting.ledger import Entry, Ledger
 from foldproof.rewriting.listener import Listener
 from foldproof.rewriting.names import Names
-from foldproof.rewriting.rule import Action, Forward, Outcome, Reason, Remove, Replace, Rule
+from foldproof.rewriting.rule import ANY, Action, Forward, Outcome, Reason, Remove, Replace, Rule
 from foldproof.rewriting.worklist import Worklist
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ class Rewriter:
         self._facts = facts
         self._rules = sorted(rules, key=lambda rule: -rule.benefit)
         self._rules_of: dict[tuple[str, str, int, frozenset[str]], list[Rule]] = {}
+        self._rules_by_operator = _by_operator(self._rules)
         self._worklist = Worklist()
         names = Names(model)
         constants = Constants(
@@ -112,6 +113,7 @@ class Rewriter:
         self._settled.extend(nodes)
         self._fold()  # first, so that no rule changes how a constant is rounded
         self._fuel = FUEL_PER_NODE * (len(nodes) + 1)
+        self._sweep(nodes)
         goes_on = True
         while goes_on and not self._is_over():
             # A rewrite queues what it touches. What else it may enable far away, another round finds.
@@ -122,6 +124,13 @@ class Rewriter:
             goes_on = self._clean_initializers() or goes_on
         return self.ledger
 
+    def _sweep(self, nodes: Sequence[ir.Node]) -> None:
+        """Offers nodes to the early rules, those that read before those that are read: so what dies is seen at once."""
+        for node in reversed(nodes):
+            while node.graph is not None and self._rewrite(node, is_early=True):
+                self._spend(node)
+        self._worklist.clear()  # what follows is offered to all rules
+
     def _drain(self) -> None:
         """Offers each queued node to the rules until the queue is empty."""
         nodes = len(self._worklist)
@@ -130,17 +139,21 @@ class Rewriter:
                 self._progress(len(self._worklist), nodes)
             node = self._worklist.pop()
             while node.graph is not None and self._rewrite(node):
-                self._fuel -= 1
-                if self._fuel < 0:
-                    raise RuleError(
-                        f"the rules go on for ever, the last one was {self.ledger.entries[-1].rule!r}",
-                        node=node_label(node),
-                        operator=operator_name(node),
-                        hint="Leave that rule out with --skip-rules, and report it",
-                    )
+                self._spend(node)
             self._settled.append(node)
             if not self._worklist:
                 self._fold()
+
+    def _spend(self, node: ir.Node) -> None:
+        """Counts a rewrite at a node."""
+        self._fuel -= 1
+        if self._fuel < 0:
+            raise RuleError(
+                f"the rules go on for ever, the last one was {self.ledger.entries[-1].rule!r}",
+                node=node_label(node),
+                operator=operator_name(node),
+                hint="Leave that rule out with --skip-rules, and report it",
+            )
 
     def _is_over(self) -> bool:
         """Whether the person wants no further rewrite."""
@@ -155,13 +168,14 @@ class Rewriter:
         key = node.domain, node.op_type, self._facts.opset_version(node), made_by
         rules = self._rules_of.get(key)
         if rules is None:
+            candidates = self._rules_by_operator.get(node.op_type) or self._rules_by_operator[ANY]
             rules = self._rules_of[key] = [
-                rule for rule in self._rules if rule.is_for(*key[:3]) and rule.is_after(made_by)
+                rule for rule in candidates if rule.is_for(*key[:3]) and rule.is_after(made_by)
             ]
         return rules
 
-    def _rewrite(self, node: ir.Node) -> bool:
-        """Applies the first rule that applies at a node; whether one did."""
+    def _rewrite(self, node: ir.Node, is_early: bool = False) -> bool:
+        """Applies the first rule, or early rule, that applies at a node; whether one did."""
         if self._editor.is_kept(node):
             return False
         if node not in self._malformed:
@@ -171,6 +185,8 @@ class Rewriter:
             self.reasons[node] = {"validity": malformed}
             return False
         for rule in self._rules_at(node):
+            if is_early and not rule.early:
+                continue
             outcome = self._ask(rule, node, node)
             if outcome is None:
                 continue
@@ -274,6 +290,16 @@ class Rewriter:
     def _tell(self, entry: Entry) -> None:
         for listener in self._listeners:
             listener.written(entry)
+
+
+def _by_operator(rules: Sequence[Rule]) -> dict[str, list[Rule]]:
+    """The rules that may be for an operator of a name, with those that are for any, in their order."""
+    names = {ANY, *(name for rule in rules for name in rule.op_types)}
+    found: dict[str, list[Rule]] = {name: [] for name in names}
+    for rule in rules:
+        for name in names if ANY in rule.op_types else rule.op_types:
+            found[name].append(rule)
+    return found
 
 
 def _failure(rule: Rule, subject: ir.Node | ir.Value, node: ir.Node | None, error: Exception) -> RuleError:

@@ -144,6 +144,8 @@ class Rule:
         on_request: Whether it is applied only where the person asks for it by its name, or by the option of that name.
         after: Operators of `ai.onnx`, one of which makes an input of each node at which it may apply: it is tried at no
             other. Empty for any.
+        early: Whether it is tried before all others too, in a sweep from the outputs to the inputs. It asks for nothing
+            but facts, and lets whole computations die, which others would rewrite in vain.
         family: The module that it stands in: rules of one kind stand together.
     """
 
@@ -163,6 +165,7 @@ class Rule:
     until: int = LAST_OPSET
     on_request: bool = False
     after: tuple[str, ...] = ()
+    early: bool = False
     family: str = ""
 
     def __call__(self, subject: ir.Node | ir.Value, facts: Facts) -> Outcome:
@@ -191,6 +194,7 @@ def rule(
     until: int = LAST_OPSET,
     on_request: bool = False,
     after: Iterable[str] = (),
+    early: bool = False,
 ) -> Callable[[Callable[[ir.Node, Facts], Outcome]], Rule]:
     """Makes a rule of a function `(node, facts) -> outcome`, whose docstring starts with the rule's equation.
 
@@ -205,6 +209,7 @@ def rule(
         until: See `Rule.until`.
         on_request: See `Rule.on_request`.
         after: See `Rule.after`.
+        early: See `Rule.early`.
     """
 
     def make(function: Callable[[ir.Node, Facts], Outcome]) -> Rule:
@@ -223,6 +228,7 @@ def rule(
             until=until,
             on_request=on_request,
             after=tuple(after),
+            early=early,
         )
 
     return make

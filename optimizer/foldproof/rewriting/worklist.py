@@ -33,6 +33,11 @@ class Worklist(Listener):
         self._queued.discard(node)
         return node
 
+    def clear(self) -> None:
+        """Forgets all that are waiting."""
+        self._queue.clear()
+        self._queued.clear()
+
     def created(self, node: ir.Node) -> None:
         """A new node is offered to the rules."""
         self.push([node])

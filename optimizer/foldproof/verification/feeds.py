@@ -16,8 +16,8 @@ from .hints import NO_HINT, Hint, Hints
 from .signature import Input
 from .specials import Special, sprinkle
 
-# A feed larger than this is not made up.
-MAX_BYTES = 256 * 2**20
+# A feed is not made up if its elements take more than this while they are drawn: as doubles, whatever they become.
+MAX_BYTES = 512 * 2**20
 _WORDS = ("a", "b", "c", "monday", "Tuesday", "x y", "", "é")
 
 Style = Literal["mixed", "ones", "length", "zeros", "positive", "flat"]
@@ -74,7 +74,7 @@ def make_feeds(inputs: tuple[Input, ...], plan: Plan, hints: Hints) -> dict[str,
     """The feed that a plan describes.
 
     Raises:
-        TooLarge: It would be larger than `MAX_BYTES`.
+        TooLarge: It would take more than `MAX_BYTES`, or than can be allocated.
         NotImplementedError: Nothing can be made up for an input's type.
     """
     feeds: dict[str, Any] = {}
@@ -84,7 +84,10 @@ def make_feeds(inputs: tuple[Input, ...], plan: Plan, hints: Hints) -> dict[str,
             continue
         rng = np.random.default_rng([plan.seed, zlib.crc32(each.name.encode())])
         maker = _Maker(plan, hints.get(each.name, NO_HINT), rng, budget)
-        feeds[each.name] = maker.make(each, each.name)
+        try:
+            feeds[each.name] = maker.make(each, each.name)
+        except MemoryError as error:  # numpy makes floats up as doubles first
+            raise TooLarge(f"there is not enough memory to make up input {each.name!r}") from error
         budget = maker.budget
     return feeds
 
@@ -130,7 +133,7 @@ class _Maker:
         except KeyError:
             text = f"no value of the type {element_type} can be made up for input {name!r}"
             raise NotImplementedError(text) from None
-        self.budget -= math.prod(dims) * dtype.itemsize
+        self.budget -= math.prod(dims) * max(dtype.itemsize, np.dtype(np.float64).itemsize)
         if self.budget < 0:
             raise TooLarge(f"input {name!r} of shape {list(dims)} is too large to be made up")
         if element_type == onnx.TensorProto.STRING:
