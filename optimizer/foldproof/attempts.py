@@ -144,6 +144,9 @@ class Attempts:
         """Begins to load the original, at the first attempt."""
         if not self._options.verify or self._verifier is not None or self._why_no_verifier:
             return
+        self._why_no_verifier = run.why_not_loaded()
+        if self._why_no_verifier:
+            return
         from foldproof.verification import Settings, Verifier
 
         options = self._options

@@ -49,6 +49,7 @@ class Options:
         bind: Sizes of symbolic dims to verify at, by name: all combinations, and no other sizes of these dims.
         verify_seconds: The time limit of verification, from after the first run of both models. At least one binding is
             run.
+        trust_model: Verify without the limits of memory and time that keep a model from harm that is made to do some.
         seed: The seed of the generated inputs.
         certificate: The file to write a certificate to, which others can check.
         report: The file to write a page to, in HTML, that shows all of the run.
@@ -82,6 +83,7 @@ class Options:
     feeds: Path | None = None
     bind: Mapping[str, Sequence[int]] = dataclasses.field(default_factory=dict)
     verify_seconds: float = 60.0
+    trust_model: bool = False
     seed: int = 0
     certificate: Path | None = None
     report: Path | None = None

@@ -23,10 +23,11 @@ from foldproof.attempts import Attempts
 from foldproof.bisection import Suspicion, first_bad
 from foldproof.destinations import check_destination, check_empty, check_report, write_json, write_text
 from foldproof.errors import UnverifiedError, UnverifiedWarning, UsageError, VerificationError
+from foldproof.facts import Facts
 from foldproof.integrations.torch_program import Program, is_program, with_model
 from foldproof.model_file import Source
 from foldproof.model_file.formats import is_binary
-from foldproof.optimization import Plan
+from foldproof.optimization import Plan, overridable_names
 from foldproof.options import Options
 from foldproof.reporting.report import Report, TakenBack
 from foldproof.rewriting import Entry, Rule
@@ -293,6 +294,7 @@ def verify(
     feeds: str | os.PathLike[str] | None = None,
     bind: Mapping[str, Sequence[int]] | None = None,
     verify_seconds: float = 60.0,
+    trust_model: bool = False,
     provider: str | None = None,
     reference: bool = False,
     progress: Progress | None = None,
@@ -307,6 +309,7 @@ def verify(
         feeds: A folder with the person's own inputs (`.npz`, `.npy`, or ONNX test data).
         bind: Sizes of symbolic dims to run at, by name: all combinations, and no other sizes of these dims.
         verify_seconds: The time limit, from after the first run of both models.
+        trust_model: Run them without the limits that keep models from harm that are made to do some.
         provider: The execution provider that onnxruntime has to use, such as `CUDAExecutionProvider`.
         reference: Run both models by the ONNX reference, which is slow, and not by onnxruntime.
         progress: Is told what is done next, and how many of how many steps were done.
@@ -319,15 +322,23 @@ def verify(
         UsageError: The feeds or the sizes don't fit the models.
         UnverifiedError: onnxruntime is not installed.
     """
+    from foldproof.verification import Verification
     from foldproof.verification import verify as compare
+    from foldproof.verification.limits import Limits, limits_of
 
     options = Options(
         seed=seed, feeds=None if feeds is None else Path(feeds), bind=bind or {}, verify_seconds=verify_seconds
     )
     with contextlib.ExitStack() as temporary:
+        sources = [_source_of(a), _source_of(b)]
+        limits = Limits()
+        if not trust_model:
+            for each in sources:
+                limits |= limits_of(each.model, Facts(each.model, overridable_names(each.model, options)))
+        if limits.reason is not None:
+            return Verification("unverified", reason=limits.reason)
         return compare(
-            _runnable(a, temporary),
-            _runnable(b, temporary),
+            *(_runnable(each, temporary) for each in sources),
             exact=exact,
             seed=options.seed,
             feeds=options.feeds,
@@ -336,6 +347,7 @@ def verify(
             provider=provider,
             reference=reference,
             progress=progress,
+            allowance=limits.allowance,
         )
 
 
@@ -425,14 +437,13 @@ def _source_of(model: AnyModel) -> Source:
     )
 
 
-def _runnable(model: AnyModel, temporary: contextlib.ExitStack) -> Runnable:
-    """A model as verification takes it, after a look at whether it is one.
+def _runnable(source: Source, temporary: contextlib.ExitStack) -> Runnable:
+    """A model as verification takes it.
 
     Args:
-        model: The model.
+        source: The model.
         temporary: Removes what has to be written for it.
     """
-    source = _source_of(model)
     if source.data_files and source.path is not None:
         if source.file is not None:
             return source.file

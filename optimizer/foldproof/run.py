@@ -17,7 +17,7 @@ from foldproof.dims import bind_dims
 from foldproof.engines import EngineError, Worker
 from foldproof.engines.checker import checker_complaint
 from foldproof.errors import ModelError, UsageError, VerificationError
-from foldproof.folding.limits import infeasible
+from foldproof.facts import Facts
 from foldproof.gc_pause import gc_paused
 from foldproof.graphs import all_graphs
 from foldproof.model_file import Source, Staged
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from foldproof.certificates.certifier import Certifier
     from foldproof.measuring import Measured
     from foldproof.verification import Progress, Runnable, Verification, Verifier
+    from foldproof.verification.limits import Limits
 
 _WORDS = {
     "optimize": "proving facts",
@@ -71,6 +72,7 @@ class Run:
         self._staged: Staged | None = None
         self._temporary = contextlib.ExitStack()
         self._measured: Measured | None = None
+        self._limits: Limits | None = None
         self.source = source
         self.verdict: Verdict = "not asked"
         self.why_unverified = ""
@@ -122,6 +124,15 @@ class Run:
             return model_file.to_proto(source.model, source)
         return source.file if source.data_files and source.file is not None else source.proto
 
+    def why_not_loaded(self) -> str:
+        """Why no runtime is given the original at all; empty where nothing speaks against it."""
+        from foldproof.verification.limits import limits_before_loading
+
+        model = self.source.model
+        if self._options.trust_model or not model.functions:
+            return ""
+        return limits_before_loading(model, Facts(model)).reason or ""
+
     def rewrite(self, *, record: bool = False) -> None:
         """Proves facts and applies the rules: from here on `source.model` is the optimized model.
 
@@ -135,6 +146,10 @@ class Run:
             self._optimization = Optimization(
                 self._options, self._plan, self.source, record=record, progress=self._progress
             )
+            if self._options.verify and not self._options.trust_model:
+                from foldproof.verification.limits import limits_of
+
+                self._limits = limits_of(self.source.model, self._optimization.facts)
             self._optimization.run()
 
     @property
@@ -183,7 +198,8 @@ class Run:
         from foldproof.verification import Verification, find_probes, find_proven
 
         with self._timed("verify"):
-            reason = verifier if isinstance(verifier, str) else infeasible(self.source.model, self._optimization.facts)
+            limits = self._limits
+            reason = verifier if isinstance(verifier, str) else None if limits is None else limits.reason
             if reason is not None or isinstance(verifier, str):
                 self._verification = Verification("unverified", reason=reason)
             else:
@@ -194,6 +210,7 @@ class Run:
                     evaluate=find_probes(load_proto(runnable)),
                     proven=find_proven(self.source.model, self._optimization.facts),
                     runs=runs,
+                    allowance=None if limits is None else limits.allowance,
                 )
         if self._verification.status == "different":
             self.verdict = "different"

@@ -83,6 +83,10 @@ def how_to_verify(command: Callable[..., None]) -> Callable[..., None]:
             show_default=True, help="The time limit of verification, from after the first run of both models.",
         ),
         click.option(
+            "--trust-model", is_flag=True,
+            help="Verify without the limits of memory and time that hold for a model of which nothing is proven.",
+        ),
+        click.option(
             "--bind", metavar="NAME=N,...", multiple=True, callback=bindings,
             help="Sizes of a symbolic dim to verify at, or of an unnamed one as INPUT:AXIS=N,... Repeatable.",
         ),

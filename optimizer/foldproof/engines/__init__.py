@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import pathlib
 
-from foldproof.engines.engine import Died, Engine, EngineError, Feeds, Runnable, TimedOut
+from foldproof.engines.allowance import Allowance
+from foldproof.engines.engine import Died, Engine, EngineError, Feeds, OutOfMemory, Runnable, TimedOut
 from foldproof.engines.onnx_runtime import OnnxRuntime, has_onnxruntime, require_onnxruntime
 from foldproof.engines.reference import Reference, distrust
 from foldproof.engines.worker_process import Worker
 
 __all__ = [
+    "Allowance",
     "Died",
     "Engine",
     "EngineError",
     "Feeds",
     "OnnxRuntime",
+    "OutOfMemory",
     "Reference",
     "Runnable",
     "TimedOut",
@@ -53,6 +56,7 @@ def load_engine(
     Raises:
         EngineError: None of them can; the message is onnxruntime's, then the reference's.
         TimedOut: The time is over.
+        OutOfMemory: The memory does not suffice.
     """
     kinds: list[type[OnnxRuntime] | type[Reference]] = [OnnxRuntime, Reference]
     if reference:
@@ -67,7 +71,7 @@ def load_engine(
             if kind is Reference:
                 return Reference(model, data_folder, worker, seconds=seconds)
             return OnnxRuntime(model, data_folder, worker, provider=provider, seconds=seconds)
-        except TimedOut:
+        except (TimedOut, OutOfMemory):
             raise
         except EngineError as error:
             errors.append(error.brief)

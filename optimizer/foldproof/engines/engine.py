@@ -32,6 +32,10 @@ class TimedOut(EngineError):
     """A run that was stopped at the time limit. It says nothing about the model."""
 
 
+class OutOfMemory(EngineError):
+    """A model for which there was not enough memory. It says nothing about the model."""
+
+
 class Died(EngineError):
     """A model that takes the process of the engine with it. The text names the signal."""
 

@@ -61,10 +61,10 @@ class Remote:
             TimedOut: The time is over.
             Died: It takes the worker's process with it.
         """
-        wanted = frozenset(shapes_of)
+        wanted, memory = frozenset(shapes_of), self._settings["memory"]
         found = None
         while found is None:
-            found = self._worker.run(self._key, self._generation, dict(feeds), seconds, wanted)
+            found = self._worker.run(self._key, self._generation, dict(feeds), seconds, wanted, memory)
             if found is None:
                 self._load(seconds)
         values, shapes = found

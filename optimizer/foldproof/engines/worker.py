@@ -8,12 +8,14 @@ Requests and answers are tuples, pickled, with the content of arrays beside the 
 
 | request | answer |
 | --- | --- |
-| `("load", released, key, content, settings)` | `("loaded", name, outputs)` |
-| `("run", released, key, feeds, seconds, shapes_of)` | `("values", values, shapes)` |
+| `("load", released, key, memory, content, settings)` | `("loaded", name, outputs)` |
+| `("run", released, key, memory, feeds, seconds, shapes_of)` | `("values", values, shapes)` |
 | `("measure", released, contents, settings, feeds, seconds)` | `("measured", times)` |
 
-`released` are the keys of models that nobody needs any more. Instead of an answer there is `("failed", words)`, or
-`("stopped", words)` where the run was stopped at its time limit. When the parent goes away, so does the child.
+`released` are the keys of models that nobody needs any more, `memory` is how many bytes it may take beyond what the
+process has, None for as many as the process may have. Instead of an answer there is `("failed", words)`,
+`("exhausted", words)` where there was not enough memory, or `("stopped", words)` where the run was stopped at its time
+limit. When the parent goes away, so does the child.
 """
 
 from __future__ import annotations
@@ -118,6 +120,9 @@ _NARROW = {
     25: ("uint2", 4),
     26: ("int2", 4),
 }
+SIGNS_OF_NO_MEMORY = ("bad_alloc", "Failed to allocate memory")
+"""What native code says where it gets no memory."""
+
 # How often a model is loaded and run to measure it, and how often at least where the time limit is over.
 _LOADS, _RUNS, _LEAST_RUNS = 9, 200, 3
 # Types that it can't take at all, and those that it can't give either.
@@ -304,12 +309,9 @@ def main() -> None:
     requests: queue.Queue[Any] = queue.Queue()
     threading.Thread(target=_listen, args=[incoming, requests], daemon=True).start()
     sessions: dict[int, Any] = {}
-    limits: dict[int, int | None] = {}
     while True:
         request = requests.get()
-        if request[0] == "load":
-            limits[request[2]] = request[4]["memory"]
-        with _at_most(limits.get(request[2]) if request[0] != "measure" else None):
+        with _at_most(request[3] if request[0] != "measure" else None):
             answer = _answer(request, sessions)
         send(outgoing, answer)
 
@@ -334,13 +336,15 @@ def _answer(request: Any, sessions: dict[int, Any]) -> tuple[Any, ...]:
         if kind == "measure":
             return "measured", _measured(key, *arguments)
         if kind == "load":
-            session = sessions[key] = _loaded(*arguments)
+            session = sessions[key] = _loaded(*arguments[1:])
             return "loaded", session.name, session.outputs
-        return "values", *sessions[key].run(*arguments)
+        return "values", *sessions[key].run(*arguments[1:])
     except (Stopped, TimeoutError) as error:
         return "stopped", str(error)
     except (Failed, MemoryError, RuntimeError) as error:
-        return "failed", str(error) or type(error).__name__
+        words = str(error) or type(error).__name__
+        is_short = isinstance(error, MemoryError) or any(sign in words for sign in SIGNS_OF_NO_MEMORY)
+        return "exhausted" if is_short else "failed", words
 
 
 def _loaded(content: bytearray | str, settings: Settings) -> Any:

@@ -23,7 +23,8 @@ from types import TracebackType
 from typing import IO, Any
 
 from foldproof.engines import worker
-from foldproof.engines.engine import Died, EngineError, TimedOut
+from foldproof.engines.allowance import Allowance
+from foldproof.engines.engine import Died, EngineError, OutOfMemory, TimedOut
 from foldproof.memory import usable_memory
 
 # A run that does not stop by itself at its time limit is ended so much later (seconds).
@@ -32,6 +33,9 @@ _GRACE = 1.0
 _PIPE = 1 << 20
 # How much of what a child said before it died is told.
 _LAST_WORDS = 2000
+
+# What is raised for an answer that is none.
+_ERRORS = {"failed": EngineError, "exhausted": OutOfMemory, "stopped": TimedOut}
 
 _LENT: contextvars.ContextVar[Worker | None] = contextvars.ContextVar("_LENT", default=None)
 
@@ -51,6 +55,7 @@ class Worker:
             or as there are cores.
 
     Attributes:
+        allowance: What any model may take that is loaded or run from now on.
         generation: How many processes were started. What was loaded into an earlier one is gone.
     """
 
@@ -67,6 +72,7 @@ class Worker:
         self._keys = 0
         self._released: list[int] = []
         self._finalizer: weakref.finalize[..., Worker] | None = None
+        self.allowance = Allowance()
         self.generation = 0
 
     def __enter__(self) -> Worker:
@@ -136,11 +142,18 @@ class Worker:
             # As a buffer it is not copied into the message.
             given = pickle.PickleBuffer(content) if isinstance(content, bytes) else content
             settings = {**settings, "threads": self._threads}
-            name, outputs = self._ask(("load", self._taken(), key, given, settings), seconds)
+            memory = _least(settings["memory"], self.allowance.memory)
+            name, outputs = self._ask(("load", self._taken(), key, memory, given, settings), seconds)
             return name, outputs, self.generation
 
     def run(
-        self, key: int, generation: int, feeds: dict[str, Any], seconds: float | None, shapes_of: frozenset[str]
+        self,
+        key: int,
+        generation: int,
+        feeds: dict[str, Any],
+        seconds: float | None,
+        shapes_of: frozenset[str],
+        memory: int | None,
     ) -> tuple[list[Any], dict[int, tuple[int, ...]]] | None:
         """Run a model.
 
@@ -150,6 +163,7 @@ class Worker:
             feeds: The inputs.
             seconds: The time limit.
             shapes_of: Of these outputs only the shape is wanted.
+            memory: How many bytes it may take beyond what the process has.
 
         Returns:
             The outputs, and the shapes of those of which only that is wanted, by their place. None: the process that
@@ -163,7 +177,8 @@ class Worker:
         with self._lock:
             if generation != self.generation or not self._is_alive():
                 return None
-            values, shapes = self._ask(("run", self._taken(), key, feeds, seconds, shapes_of), seconds)
+            memory = _least(memory, self.allowance.for_inputs(feeds))
+            values, shapes = self._ask(("run", self._taken(), key, memory, feeds, seconds, shapes_of), seconds)
             return values, shapes
 
     def measure(
@@ -218,14 +233,16 @@ class Worker:
                 raise TimedOut("it was ended at the time limit") from error
             if process is self._closed:
                 raise TimedOut("it was ended") from error
-            raise Died(cause_of_death(process.returncode, self._words)) from error
+            cause = cause_of_death(process.returncode, self._words)
+            is_short = any(sign in cause for sign in worker.SIGNS_OF_NO_MEMORY)
+            raise (OutOfMemory if is_short else Died)(cause) from error
         except BaseException:  # such as Ctrl-C: the answer would be taken for that to the next request
             self.close()
             raise
         if ended.is_set():
             process.wait()
-        if kind in ("failed", "stopped"):
-            raise (TimedOut if kind == "stopped" else EngineError)(answer[0])
+        if kind in _ERRORS:
+            raise _ERRORS[kind](answer[0])
         return tuple(answer)
 
     def _start(self) -> None:
@@ -263,6 +280,10 @@ class Worker:
         with contextlib.suppress(OSError):  # the request will find it dead
             limit = usable_memory() if self._memory is None else self._memory
             worker.send(process.stdin, (sys.path, limit))
+
+
+def _least(*limits: int | None) -> int | None:
+    return min((each for each in limits if each is not None), default=None)
 
 
 def cause_of_death(status: int, words: IO[bytes] | None) -> str:

@@ -15,8 +15,8 @@ import onnx_ir as ir
 from foldproof.engines import Engine, EngineError, OnnxRuntime, Reference, TimedOut, Worker, has_onnxruntime
 from foldproof.facts import Facts
 from foldproof.folding import batch
+from foldproof.folding.determined import determined, may_be_determined
 from foldproof.folding.limits import ENDLESS_SECONDS, MEMORY, MEMORY_FACTOR, PATIENCE, SECONDS, is_endless
-from foldproof.folding.moving import is_move, moved
 from foldproof.folding.sources import is_source, size_of, tensor_of
 from foldproof.graphs import reads_of
 from foldproof.large_tensors import let_go
@@ -72,13 +72,13 @@ class Evaluator:
             Of the wanted values those that could be computed: arrays, or lists of arrays.
         """
         computed: dict[ir.Value, Any] = {}
-        others = [node for node in nodes if not self._move(node, computed)]
+        others = [node for node in nodes if not self._determine(node, computed)]
         self._evaluate(others, dict.fromkeys(wanted), computed, SECONDS)
         return {value: computed[value] for value in wanted if value in computed}
 
-    def _move(self, node: ir.Node, computed: dict[ir.Value, Any]) -> bool:
-        """Computes a node that only moves elements, if all that it reads is at hand; whether it did."""
-        if not is_move(node):
+    def _determine(self, node: ir.Node, computed: dict[ir.Value, Any]) -> bool:
+        """Computes a node whose result no runtime chooses, if all that it reads is at hand; whether it did."""
+        if not may_be_determined(node):
             return False
         inputs: list[Any] = []
         for value in node.inputs:
@@ -92,7 +92,7 @@ class Evaluator:
                     inputs.append(np.array(tensor.numpy()) if isinstance(tensor, ir.ExternalTensor) else tensor.numpy())
             else:
                 return False
-        found = moved(node, inputs, self._facts)
+        found = determined(node, inputs, self._facts)
         if found is None:
             return False
         computed.update(zip(node.outputs, found, strict=True))

@@ -119,7 +119,7 @@ class Admission:
             self._tell(source, number, len(feeds))
             feed = Feed(binding_of(values, self._inputs), values, source, self._seed)
             try:
-                outputs = self._original.run(values, self._clock.for_a_run)
+                outputs = self._run(values, self._clock.for_a_run)
             except EngineError as error:
                 self.refused.append(NotAdmitted(feed.binding, error.brief, source))
                 self.notes.append(f"the original fails on {source}: {error.brief}")
@@ -182,13 +182,13 @@ class Admission:
         limit = goal.attempts
         listed = len(self.refused) + (_LISTED if goal.required else 1)
         for attempt, plan in enumerate(search):
-            if attempt >= limit or (attempt and time.monotonic() > until):
+            if attempt >= limit or (attempt and (time.monotonic() > until or self._clock.is_out_of_patience)):
                 break
             try:
                 feed = self._make(plan)
                 most = self._clock.for_a_run if goal.required else min(self._clock.left, optional)
                 began = time.monotonic()
-                outputs = self._original.run(feed.values, most)
+                outputs = self._run(feed.values, most)
                 seconds = time.monotonic() - began
             except (TooLarge, NotImplementedError) as error:
                 self._refuse(plan, str(error), listed)
@@ -218,6 +218,15 @@ class Admission:
                 break
             search.admitted(plan, stale, meaning == 1)
         return found
+
+    def _run(self, values: dict[str, Any], seconds: float) -> list[Any]:
+        """What the original hands out."""
+        began = time.monotonic()
+        try:
+            return self._original.run(values, seconds)
+        except EngineError as error:
+            self._clock.lost(time.monotonic() - began, error)
+            raise
 
     def _make(self, plan: Plan) -> Feed:
         values = make_feeds(self._inputs, plan, self._hints)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import pathlib
+import time
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 import onnx
 
 from foldproof.dims import binding_text
-from foldproof.engines import Engine, EngineError, OnnxRuntime, Runnable, TimedOut, Worker, load_engine
+from foldproof.engines import Engine, EngineError, OnnxRuntime, OutOfMemory, Runnable, TimedOut, Worker, load_engine
 from foldproof.protos import load_proto
 
 from .admission import Admission, Feed
@@ -90,6 +91,8 @@ class Examination:
         self._notes += changed_declarations(original.proto, self._proto)
         try:
             self._engine = self._load()
+        except (TimedOut, OutOfMemory) as error:
+            return self._finished(f"the optimized model can't be loaded: {error.brief}")
         except EngineError as error:
             detail = f"the optimized model can't be loaded: {error.brief}"
             self._differences.append(Difference("", "raised", detail))
@@ -103,6 +106,9 @@ class Examination:
         for trial in original.trials.again(self._clock.for_a_run, only):
             if not self._is_fair(trial.feed.special):
                 continue
+            if self._clock.is_out_of_patience:
+                self._notes.append("too many runs came to nothing, so no more were made")
+                break
             self._compare(trial)
             self._clock.ran()
             self._find_settled(trial)
@@ -132,7 +138,7 @@ class Examination:
         like = self._original.engine
         provider = like.provider if isinstance(like, OnnxRuntime) else None
         engine = load_engine(
-            self._model, like=like, worker=self._worker, provider=provider, seconds=self._clock.for_a_run
+            self._model, like=like, worker=self._worker, provider=provider, seconds=self._clock.for_loading
         )
         if engine.name != like.name:
             self._notes.append(
@@ -143,12 +149,13 @@ class Examination:
 
     def _compare(self, trial: Trial) -> None:
         """Run the model on a feed and compare."""
+        began = time.monotonic()
         try:
             values = self._engine.run(trial.feed.values, self._clock.for_a_run)
-        except TimedOut:
-            self._notes.append(
-                f"the optimized model was stopped at the time limit, at {binding_text(trial.feed.binding)}"
-            )
+        except (TimedOut, OutOfMemory) as error:
+            self._clock.lost(time.monotonic() - began, error)
+            what = "was stopped at the time limit" if isinstance(error, TimedOut) else "ran out of memory"
+            self._notes.append(f"the optimized model {what}, at {binding_text(trial.feed.binding)}")
             return
         except EngineError as error:
             self._add([Difference("", "raised", f"the optimized model fails: {error.brief}")], trial)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from foldproof.engines import Engine, EngineError, OnnxRuntime, Runnable, Worker
+from foldproof.engines import Allowance, Engine, EngineError, OnnxRuntime, Runnable, Worker
 
 _POISON = 0xA5
 
@@ -19,12 +19,14 @@ class Repetition:
     Args:
         model: The original.
         engine: What runs it.
+        allowance: What it may take.
     """
 
-    def __init__(self, model: Runnable, engine: Engine) -> None:
+    def __init__(self, model: Runnable, engine: Engine, allowance: Allowance) -> None:
         self._model = model
         self._engine = engine
         self._worker = Worker(poison=_POISON)
+        self._worker.allowance = allowance
         self._poisoned: Engine | None = None
 
     def close(self) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
+import dataclasses
 import functools
 import pathlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -11,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import onnx
 
-from foldproof.engines import Engine, EngineError, Runnable, Worker, load_engine, require_onnxruntime
+from foldproof.engines import Allowance, Engine, EngineError, Runnable, Worker, load_engine, require_onnxruntime
 from foldproof.errors import UsageError
 from foldproof.protos import load_proto
 
@@ -48,6 +50,7 @@ def verify(
     provider: str | None = None,
     reference: bool = False,
     progress: Progress | None = None,
+    allowance: Allowance | None = None,
 ) -> Verification:
     """Run both models at several bindings and compare all that they hand out.
 
@@ -66,6 +69,7 @@ def verify(
         provider: The execution provider that onnxruntime has to use.
         reference: Run both models by the ONNX reference.
         progress: Is told what is done next.
+        allowance: What a run of the models may take.
 
     Raises:
         UnverifiedError: onnxruntime is not installed.
@@ -74,7 +78,7 @@ def verify(
     """
     settings = Settings(seed, feeds, bindings or {}, seconds, provider, reference)
     with Verifier(original, settings, progress=progress) as verifier:
-        return verifier.compare(optimized, exact=exact, evaluate=evaluate, proven=proven)
+        return verifier.compare(optimized, exact=exact, evaluate=evaluate, proven=proven, allowance=allowance)
 
 
 class Verifier:
@@ -145,6 +149,7 @@ class Verifier:
         evaluate: Sequence[Probe] | None = None,
         proven: Sequence[Proven] = (),
         runs: Collection[int] | None = None,
+        allowance: Allowance | None = None,
     ) -> Verification:
         """Compare a model with the original.
 
@@ -156,19 +161,32 @@ class Verifier:
             proven: What is proven of integers that the model computes, to be held against what it does compute, see
                 `find_proven`.
             runs: The numbers of the only feeds to run, as `Run.number` and `Difference.run` give them.
+            allowance: What a run of the models may take; all that there is unless given.
 
         Raises:
             UsageError: The folder of inputs or the bindings do not fit the original.
             ModelError: A file can't be read.
         """
         self._clock.start()
+        with self._allowing(allowance or Allowance()) as limits:
+            try:
+                original = self._opened()
+            except EngineError as error:
+                reason = f"nothing can load the original: {error}"
+                return Verification("unverified", reason=reason + limits, seconds=self._clock.taken)
+            examination = Examination(original, optimized, exact, self._clock, self._worker)
+            found = examination.run(evaluate, proven, runs)
+        return found if found.reason is None else dataclasses.replace(found, reason=found.reason + limits)
+
+    @contextlib.contextmanager
+    def _allowing(self, allowance: Allowance) -> Iterator[str]:
+        """Let models take no more in the body, which is given words for that."""
+        self._worker.allowance = self._clock.allowance = allowance
+        words = f"; a run of it may take {allowance}, as it is not proven what it does (--trust-model lifts that)"
         try:
-            original = self._opened()
-        except EngineError as error:
-            reason = f"nothing can load the original: {error}"
-            return Verification("unverified", reason=reason, seconds=self._clock.taken)
-        examination = Examination(original, optimized, exact, self._clock, self._worker)
-        return examination.run(evaluate, proven, runs)
+            yield words if str(allowance) else ""
+        finally:
+            self._worker.allowance = Allowance()
 
     def trials(self, numbers: Collection[int] | None = None) -> Iterator[Trial]:
         """The feeds at which the original runs, and what it hands out there.
@@ -234,7 +252,7 @@ class Verifier:
 
         noise = Noise(self._model, engine, self._worker, self._settings.provider)
         trials = Trials(engine, found())
-        repetition = Repetition(self._model, engine)
+        repetition = Repetition(self._model, engine, self._worker.allowance)
         margins = Margins(self._model, self._proto, engine, self._worker)
         self._original = Original(self._model, self._proto, engine, admission, trials, noise, margins, repetition)
         return self._original

@@ -1,0 +1,256 @@
+"""What is known of a model before it is run: that no run of it ends, or how much one may take.
+
+Who runs a stranger's model lets it take what it likes. Where it is proven that a run takes little, nothing limits it
+but what holds for all. Else it gets an allowance in proportion to what it reads, which models that are used stay below.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import onnx_ir as ir
+
+from foldproof.engines import Allowance
+from foldproof.facts import Dim, DimLike, Facts, Kind
+from foldproof.graphs import all_graphs, bodies_of, bodies_within, node_label, operator_name
+from foldproof.model_file.adopting import tensors_of
+
+MAX_BYTES = 1 << 30
+"""A model in which a tensor has more bytes is not run at all, unless what it reads is large too."""
+
+GROWTH = 64
+"""A tensor may have so many times the bytes of all that the model reads, and a session may take as much in all."""
+
+MAX_NODES = 30_000
+"""A model of more nodes, those of the functions counted at each call, is not run at all, unless it has many itself."""
+
+MAX_EXPANSION = 10
+"""Its calls may come to so many times the nodes of the model."""
+
+MAX_WORK = 10**7
+"""A model in which a Loop takes more steps, nodes and iterations, is taken for one that never ends."""
+
+MEMORY = 768 << 20
+"""What a session may take of which that is not proven, in bytes, beside `GROWTH` times what the model reads."""
+
+SECONDS = 3.0
+"""What a run may take that is not proven to end soon, beside the time to read the weights a thousand times."""
+
+BYTES_PER_SECOND = 16 << 20
+"""So many bytes of weights are taken to be read a thousand times in a second."""
+
+SMALL_WORK = 10**5
+"""Loops of fewer steps end soon."""
+
+SMALL_BYTES = 512 << 20
+"""What a model computes is little where all its tensors together have no more bytes, or than those that it reads."""
+
+SIZE = 32
+"""Symbolic dims of the inputs are taken to have this size, where it is asked how much a run may take."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """What holds for the runs of a model that is not trusted.
+
+    Attributes:
+        reason: Why it is not run at all; None where it is.
+        allowance: What a run may take.
+    """
+
+    reason: str | None = None
+    allowance: Allowance = dataclasses.field(default_factory=Allowance)
+
+    def __or__(self, other: Limits) -> Limits:
+        """The limits where both models are run."""
+        return Limits(self.reason or other.reason, self.allowance | other.allowance)
+
+
+def limits_before_loading(model: ir.Model, facts: Facts) -> Limits:
+    """What is known without a look at any value, and before a runtime is given the model."""
+    return _limits(_too_many_nodes(model, facts))
+
+
+def limits_of(model: ir.Model, facts: Facts) -> Limits:
+    """What holds for the runs of a model.
+
+    Args:
+        model: The model.
+        facts: What is proven of it.
+    """
+    return _limits(_infeasible(model, facts), _allowance(model, facts))
+
+
+def _limits(reason: str | None, allowance: Allowance | None = None) -> Limits:
+    told = None if reason is None else f"{reason} (--trust-model runs it all the same)"
+    return Limits(told, allowance or Allowance())
+
+
+def _too_many_nodes(model: ir.Model, facts: Facts) -> str | None:
+    """Why a model is not even loaded: its calls come to too many nodes, and a runtime puts each in its place."""
+    if not model.functions:
+        return None
+    called = [(node, function) for node in model.graph if (function := facts.function(node)) is not None]
+    inner = (node for body in bodies_within(model.graph) for node in body)
+    called += [(node, function) for node in inner if (function := facts.function(node)) is not None]
+    total = sum(facts.nodes_of_call(function) for _, function in called)
+    if total <= max(MAX_NODES, MAX_EXPANSION * sum(len(graph) for graph in all_graphs(model))):
+        return None
+    node, function = max(called, key=lambda each: facts.nodes_of_call(each[1]))
+    return f"{_place(node)} comes to {facts.nodes_of_call(function)} nodes, and all calls to {total}"
+
+
+def _infeasible(model: ir.Model, facts: Facts) -> str | None:
+    """Why no run of a model can come to its end; None where nothing proves that.
+
+    Only what is proven to run counts: no branch of an If, and dims of the inputs as if they were 1.
+    """
+    reason = _too_many_nodes(model, facts)
+    if reason is not None:
+        return reason
+    most = max(MAX_BYTES, GROWTH * _given(model, facts))
+    for node in model.graph:
+        work = _least_work(node, facts)
+        if work > MAX_WORK:
+            return f"{_place(node)} {'runs for ever' if work == math.inf else f'takes {work} steps'}"
+        for output in node.outputs:
+            size = _size(output, facts, 1)
+            if size is not None and size > most:
+                return f"{_place(node)} makes a tensor of {size} bytes"
+    return None
+
+
+def _allowance(model: ir.Model, facts: Facts) -> Allowance:
+    """What a run of a model may take: nothing is limited that is proven to be little."""
+    given = _given(model, facts)
+    little = max(SMALL_BYTES, GROWTH * given)
+    grown = sum(_size(value, facts, 1) or 0 for node in model.graph for value in node.outputs)
+    of_calls = math.inf if _calls_repeat(model) else 0.0
+    is_soon = grown <= max(MAX_BYTES, little) and sum(_most_work(node, facts, of_calls) for node in model.graph) <= SMALL_WORK
+    return Allowance(
+        memory=None if _takes_at_most(little, model, facts) else MEMORY + GROWTH * given,
+        growth=GROWTH,
+        seconds=None if is_soon else SECONDS + given / BYTES_PER_SECOND,
+    )
+
+
+def _place(node: ir.Node) -> str:
+    return f"node {node_label(node)!r} ({operator_name(node)})"
+
+
+# Sizes ----------------------------------------------------------------------------------------------------------------
+
+
+def _given(model: ir.Model, facts: Facts) -> int:
+    """The bytes of all that a model reads: its weights, and its inputs at the least."""
+    stored = sum(tensor.nbytes for tensor in tensors_of(model) if tensor.dtype is not ir.DataType.STRING)
+    return stored + sum(_size(value, facts, 1) or 0 for value in model.graph.inputs)
+
+
+def _takes_at_most(limit: int, model: ir.Model, facts: Facts) -> bool:
+    """Whether all tensors that a model computes are proven to have no more bytes together."""
+    if model.functions:  # what is in them depends on the call
+        return False
+    total = 0
+    for graph in all_graphs(model):
+        for node in graph:
+            for output in node.outputs:
+                size = _size(output, facts, SIZE) if output.name else 0
+                if size is None:
+                    return False
+                total += size
+        if total > limit:
+            return False
+    return True
+
+
+def _size(value: ir.Value, facts: Facts, dim: int) -> int | None:
+    """The bytes of a tensor where all symbolic dims of the inputs have a size; None where they are not known."""
+    fact = facts.of(value)
+    count = _number(fact.element_count, dim)
+    if count is None or fact.kind is not Kind.TENSOR or not fact.dtype:
+        return None
+    return 8 * count if fact.dtype is ir.DataType.STRING else count * fact.dtype.bitwidth // 8
+
+
+def _number(count: DimLike | None, dim: int) -> int | None:
+    """An expression, where all symbolic dims of the model's inputs have a size."""
+    if isinstance(count, Dim) and all(symbol.scope == 0 for symbol in count.symbols):
+        try:
+            return count.evaluate(dict.fromkeys(count.symbols, dim))
+        except ZeroDivisionError:
+            return None
+    return count if isinstance(count, int) else None
+
+
+# Steps ----------------------------------------------------------------------------------------------------------------
+
+
+def _least_work(node: ir.Node, facts: Facts) -> float:
+    """How many nodes and iterations a node is proven to take, those in bodies and calls too: `math.inf` for ever."""
+    function = facts.function(node)
+    if function is not None:
+        return facts.nodes_of_call(function)
+    trips = _trips(node, facts) if node.op_type == "Loop" and not node.domain else 0
+    if not trips:
+        return 1
+    return 1 + trips * (1 + sum(_least_work(each, facts) for each in node.attributes["body"].as_graph()))
+
+
+def _trips(node: ir.Node, facts: Facts) -> float:
+    """How often a Loop is proven to run: `math.inf` for ever, 0 where nothing is proven."""
+    body = node.attributes.get("body")
+    inputs = (*node.inputs, None, None)
+    starts = inputs[1] is None or facts.of(inputs[1]).ints == (1,)
+    if body is None or body.type is not ir.AttributeType.GRAPH or not starts:
+        return 0
+    outputs = body.as_graph().outputs
+    if not outputs or facts.of(outputs[0]).ints != (1,):
+        return 0
+    if inputs[0] is None:
+        return math.inf
+    limit = facts.of(inputs[0]).ints
+    return limit[0] if limit is not None and len(limit) == 1 else 0
+
+
+def _most_work(node: ir.Node, facts: Facts, of_calls: float) -> float:
+    """How many nodes and iterations the bodies of a node are proven to take at most: `math.inf` where nothing is.
+
+    Args:
+        node: The node.
+        facts: What is proven.
+        of_calls: What a call of a function takes.
+    """
+    if facts.function(node) is not None:
+        return of_calls
+    bodies = bodies_of(node)
+    if not bodies:
+        return 0
+    trips = 1 if _branches(node) else _most_trips(node, facts)
+    return trips * sum(1 + _most_work(each, facts, of_calls) for body in bodies for each in body)
+
+
+def _most_trips(node: ir.Node, facts: Facts) -> float:
+    """How often a node is proven to run its bodies at most: `math.inf` where nothing is."""
+    limit = None
+    if node.op_type == "Loop" and not node.domain and node.inputs and node.inputs[0] is not None:
+        numbers = facts.of(node.inputs[0]).ints
+        limit = max(numbers, default=0) if numbers is not None else None
+    elif node.op_type == "Scan" and not node.domain:
+        # The sequences are among the inputs, along any axis.
+        shapes = [facts.of(value).shape for value in node.inputs if value is not None]
+        dims = [None if shape is None else [_number(dim, SIZE) for dim in shape] for shape in shapes]
+        known = [size for each in dims if each is not None for size in each if size is not None]
+        limit = max(known, default=0) if all(each is not None and None not in each for each in dims) else None
+    return math.inf if limit is None else max(limit, 1)
+
+
+def _branches(node: ir.Node) -> bool:
+    return node.op_type == "If" and not node.domain
+
+
+def _calls_repeat(model: ir.Model) -> bool:
+    """Whether a function of the model has a node that may run its bodies more than once."""
+    inner = (node for function in model.functions.values() for node in function.all_nodes())
+    return any(bodies_of(node) and not _branches(node) for node in inner)
