@@ -147,8 +147,77 @@ def _nested_loops(depth: int, trips: int) -> onnx.ModelProto:
     return helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 21)])
 
 
+_ALWAYS = "z = Constant <value_int = 0> () o = GreaterOrEqual (i, z) t = Identity (s)"
+_MODELS["Loop for ever, by a comparison"] = _text(
+    f"g (float[1] x) => (float[N] y) <bool c = {{1}}> {{ {_loop('', _ALWAYS)} }}"
+)
+_MODELS["Loop for ever, of no use"] = _text(
+    f"g (float[1] x) => (float[1] w) <bool c = {{1}}> {{ {_loop('', _ALWAYS)} w = Neg (x) }}"
+)
+_MODELS["Loop by the size of the input"] = _text(
+    f"g (float[A, B] x) => (float[M, N] y) <int64 k = {{{LARGE}}}, bool c = {{1}}>"
+    f" {{ s = Size (x) n = Mul (s, k) {_loop('n', 'o = Identity (k) t = Abs (s)', 'float[P, Q]')} }}"
+)
+_MODELS["Loop by a random number"] = _text(
+    f"g (float[1] x) => (float[N] y) <bool c = {{1}}> {{ r = RandomUniform <shape = [1], low = 1e9, high = 2e9> ()"
+    f" n = Cast <to = 7> (r) {_loop('n')} }}"
+)
+_MODELS["Loop over a sequence, for ever by a comparison"] = _text(
+    "g () => (seq(float[P]) y) <bool c = {1}> { e = SequenceEmpty () "
+    + _loop(
+        "", "z = Constant <value_int = 0> () o = GreaterOrEqual (i, z) "
+        "w = ConstantOfShape <value = float[1] {1}> (d) t = SequenceInsert (s, w)", "seq(float[P])", "e"
+    ).replace("y = Loop", "d = Constant <value_ints = [100000]> () y = Loop")
+    + " }"
+)  # fmt: skip
+_MODELS["Loop that stacks a tensor each time"] = _text(
+    "g (float[1048576] x, int64 m) => (float[N, M] y) <int64 n = {4194304}, bool c = {1}>"
+    " { k = Mul (m, n) y = Loop (k, c) < body = b (int64 i, bool q) => (bool o, float[M] t)"
+    " { o = Identity (q) t = Neg (x) } > }"
+)
+_MODELS["Loop for ever, in a function"] = _text(
+    "g (float[1] x) => (float[N] y) { y = my.f (x) }",
+    '<domain: "my", opset_import: ["": 21]> f (x) => (y) { c = Constant <value = bool {1}> () ' + _loop("") + " }",
+)
+_MODELS["Scan over 2^28 elements"] = _text(
+    "g (float[1] x) => (float[N] y) <int8[1] e = {1}, int64[1] n = {268435456}> { w = Expand (e, n)"
+    " y = Scan <num_scan_inputs = 1, body = b (float[1] s, int8 v) => (float[1] t) { t = Neg (s) }> (x, w) }"
+)
+_MODELS["SequenceMap over 2^26 elements"] = _text(
+    "g () => (seq(float[1]) y) <float[1] e = {1}, int64[1] n = {67108864}> { w = Expand (e, n)"
+    " q = SplitToSequence <axis = 0> (w) y = SequenceMap <body = b (float[1] v) => (float[1] t) { t = Neg (v) }> (q) }"
+)
+_MODELS["ConstantOfShape by the input"] = _text(
+    "g (int64[1] n) => (float y) <int64[1] k = {8589934592}, int64[1] z = {1}>"
+    " { a = Abs (n) b = Max (a, z) m = Mul (b, k) c = ConstantOfShape (m) y = ReduceSum <keepdims = 0> (c) }"
+)
+_MODELS["30 products of large matrices"] = _text(
+    "g (float[1, 1] x) => (float y) <int64[2] s = {16000, 16000}> { m0 = Expand (x, s) "
+    + " ".join(f"m{k + 1} = MatMul (m{k}, m{k})" for k in range(30))
+    + " y = ReduceSum <keepdims = 0> (m30) }"
+)
+
+
 _MODELS["Loop in Loop, 20 deep, 1000 times each"] = lambda: _nested_loops(20, 1000)
 _MODELS["Loop in Loop, 28 deep, twice each"] = lambda: _nested_loops(28, 2)
+
+
+def _nested_ifs(depth: int) -> onnx.ModelProto:
+    """If in If: the branches of each hold two more, as far as the file goes."""
+
+    def branch(level: int, name: str) -> onnx.GraphProto:
+        node = helper.make_node("Neg" if level % 2 else "Abs", ["x"], [name])
+        if level:
+            bodies = {f"{side}_branch": branch(level - 1, f"{name}{side[0]}") for side in ("then", "else")}
+            node = helper.make_node("If", ["c"], [name], **bodies)
+        return helper.make_graph([node], name, [], [onnx.ValueInfoProto(name=name)])
+
+    model = _text("g (float[N] x, bool c) => (float[N] y) { y = Identity (x) }")()
+    model.graph.node[0].CopyFrom(branch(depth, "y").node[0])
+    return model
+
+
+_MODELS["2^12 branches of If in If"] = lambda: _nested_ifs(12)
 
 
 def _calls(depth: int, each: int) -> onnx.ModelProto:

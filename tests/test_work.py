@@ -32,8 +32,8 @@ class Work(NamedTuple):
 
 
 LIMITS = {
-    "transformer": Work(15.8, 1.47, 0.96),
-    "shape_chain": Work(9.0, 1.34, 1.34),
+    "transformer": Work(11.5, 1.29, 0.76),
+    "shape_chain": Work(3.9, 1.26, 1.26),
     "shape_tree": Work(17.7, 1.1, 0.37),
     "sibling_bodies": Work(10.8, 1.1, 0.0),
     "many_consumers": Work(25.3, 1.1, 0.01),

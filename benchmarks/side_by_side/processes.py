@@ -11,7 +11,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 # How often the memory of a process is looked at, in seconds. Its own peak is kept by the kernel, so that a look shortly
 # before it ends is enough.
@@ -27,8 +27,8 @@ class Ended:
         timed_out: Whether it was stopped because its time was up.
         wall: Seconds from its start to its end.
         cpu: Seconds of CPU, user and system, with those of its children that it waited for.
-        peak_mib: The greatest resident memory of the process plus that of each of its descendants, in MiB. Where there
-            is no /proc, that of the largest of them alone.
+        peak_mib: The greatest resident memory of the process plus that of each of those descendants that were there at
+            the same time, in MiB. Where there is no /proc, that of the largest of them alone.
         own_mib: The greatest resident memory of the process alone; 0 where there is no /proc.
         output: What it wrote to its standard output.
         errors: What it wrote to its standard error.
@@ -95,14 +95,16 @@ class _Watch:
         self._pid = pid
         self._deadline = deadline
         self._peaks: dict[str, int] = {}
+        self._together: set[frozenset[str]] = set()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     @property
     def peak_mib(self) -> float:
-        """The sum of the peaks of the process and its descendants; 0 where nothing tells of them."""
-        return sum(self._peaks.values()) / 2**10
+        """The greatest sum of the peaks of processes that were there together; 0 where nothing tells of them."""
+        sums = (sum(self._peaks[pid] for pid in pids) for pids in self._together)
+        return max(sums, default=0) / 2**10
 
     @property
     def own_mib(self) -> float:
@@ -116,12 +118,13 @@ class _Watch:
 
     def _run(self) -> None:
         while not self._over.wait(_PAUSE):
-            self._look(str(self._pid))
+            self._together.add(frozenset(self._look(str(self._pid))))
             if time.perf_counter() > self._deadline and not self.timed_out:
                 self.timed_out = True
                 _end_group(self._pid)
 
-    def _look(self, pid: str) -> None:
+    def _look(self, pid: str) -> Iterator[str]:
+        """Those of a process and its descendants that are there."""
         folder = pathlib.Path("/proc", pid)
         try:
             status = (folder / "status").read_text()
@@ -133,8 +136,9 @@ class _Watch:
                 # The last look counts, not the greatest: before it runs its own program, a new process shows the memory
                 # of the one that it was made from.
                 self._peaks[pid] = int(line.split()[1])
+                yield pid
         for child in children:
-            self._look(child)
+            yield from self._look(child)
 
 
 def _end_group(pid: int) -> None:

@@ -51,7 +51,6 @@ def test_an_initializer_that_goes_is_a_rewrite_of_its_own() -> None:
         ("begins", ["Identity"]),
         ("begins", []),
         ("written", ["unused_initializer"]),
-        ("begins", ["Identity"]),
     ]
 
 

@@ -10,6 +10,7 @@ import pytest
 from foldproof.errors import RuleError
 from foldproof.facts import Facts
 from foldproof.rewriting import Forward, Outcome, Reason, Replace, rule
+from foldproof.rewriting.packs import installed
 from tests.helpers import initializers, operators, parse, rewrite, rewrite_by
 
 
@@ -202,3 +203,36 @@ def test_a_literal_constant_is_shared_by_its_type_too() -> None:
 
     result, _ = rewrite_by(parse("g (float[N] x) => (float[N] y) { a = Relu(x) y = Relu(a) }"), [constants])
     assert sorted(map(str, initializers(result).values())) == ["[0.0]", "[0]"]
+
+
+SHAPE_ARITHMETIC = """g (float[N, 4] x, float[M, 4] z) => (float[N, M, 4] y) <int64 zero = {0}, int64[1] front = {0}, int64[1] four = {4}> {
+    s = Shape (x)  n = Gather (s, zero)  a = Unsqueeze (n, front)
+    t = Shape (z)  m = Gather (t, zero)  b = Unsqueeze (m, front)
+    target = Concat <axis = 0> (a, b, four)
+    e = Unsqueeze (x, front)  f = Unsqueeze (z, front)  g = Unsqueeze (f, front)
+    h = Transpose <perm = [1, 0, 2]> (e)  k = Add (h, f)  y = Reshape (k, target) }"""
+
+
+def test_what_an_early_rule_makes_needless_dies_without_a_rewrite() -> None:
+    result, rewriter = rewrite_by(parse(SHAPE_ARITHMETIC), installed())
+    shape_arithmetic = {"s", "n", "a", "t", "m", "b", "target"}
+    rules_at = {entry.place: entry.rule for entry in rewriter.ledger.entries if entry.place in shape_arithmetic}
+    assert rules_at == dict.fromkeys(shape_arithmetic, "dead_node")
+    assert not {"Shape", "Gather", "Concat"} & set(operators(result))
+
+
+def test_early_rules_are_asked_from_the_outputs_to_the_inputs_and_again_with_all_others() -> None:
+    asked = []
+
+    @rule("Neg", exact=True, early=True)
+    def early(node: ir.Node, facts: Facts) -> None:
+        """Neg(x) = Neg(x), for a test."""
+        asked.append(("early", node.outputs[0].name))
+
+    @rule("Neg", exact=True)
+    def late(node: ir.Node, facts: Facts) -> None:
+        """Neg(x) = Neg(x), for a test."""
+        asked.append(("late", node.outputs[0].name))
+
+    rewrite_by(parse("g (float[N] x) => (float[N] y) { z = Neg (x)  y = Neg (z) }"), [early, late])
+    assert asked == [("early", "y"), ("early", "z"), *((kind, name) for name in "zy" for kind in ("early", "late"))]

@@ -241,6 +241,8 @@ class Worker:
             raise
         if ended.is_set():
             process.wait()
+        if kind == "exhausted" and self.allowance.memory is not None:
+            self.close()  # What the session took it keeps, and the next run may take as much again.
         if kind in _ERRORS:
             raise _ERRORS[kind](answer[0])
         return tuple(answer)

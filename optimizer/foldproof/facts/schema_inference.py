@@ -101,6 +101,8 @@ def contradicts(view: NodeView) -> bool:
 _CONTRADICTIONS = (shape_inference.InferenceError, onnx.checker.ValidationError, RuntimeError, ValueError)
 _ENDLESS = frozenset({"Einsum"})
 """Operators whose inference never comes back from some attributes that are not valid."""
+_DIVISORS = ("strides", "q_num_heads", "kv_num_heads")
+"""Attributes by which the inference of some operators divides: before onnx 1.23, a 0 ends the process."""
 
 
 def _infer(view: NodeView, schema: onnx.defs.OpSchema) -> Sequence[Fact | None]:
@@ -108,6 +110,8 @@ def _infer(view: NodeView, schema: onnx.defs.OpSchema) -> Sequence[Fact | None]:
         return []
     stated = view.attribute("num_outputs")
     if stated is not None and stated != view.output_count:  # Split's inference ends the process
+        return []
+    if any(0 in view.attribute(name, ()) for name in _DIVISORS):
         return []
     names = _Names()
     proto = _bare_node(view)

@@ -109,7 +109,7 @@ def _infeasible(model: ir.Model, facts: Facts) -> str | None:
     reason = _too_many_nodes(model, facts)
     if reason is not None:
         return reason
-    most = max(MAX_BYTES, GROWTH * _given(model, facts))
+    most = max(MAX_BYTES, GROWTH * (_stored(model) + _read(model, facts)))
     for node in model.graph:
         work = _least_work(node, facts)
         if work > MAX_WORK:
@@ -123,13 +123,15 @@ def _infeasible(model: ir.Model, facts: Facts) -> str | None:
 
 def _allowance(model: ir.Model, facts: Facts) -> Allowance:
     """What a run of a model may take: nothing is limited that is proven to be little."""
-    given = _given(model, facts)
+    stored = _stored(model)
+    given = stored + _read(model, facts)
     little = max(SMALL_BYTES, GROWTH * given)
     grown = sum(_size(value, facts, 1) or 0 for node in model.graph for value in node.outputs)
     of_calls = math.inf if _calls_repeat(model) else 0.0
-    is_soon = grown <= max(MAX_BYTES, little) and sum(_most_work(node, facts, of_calls) for node in model.graph) <= SMALL_WORK
+    work = sum(_most_work(node, facts, of_calls) for node in model.graph)
+    is_soon = grown <= max(MAX_BYTES, little) and work <= SMALL_WORK
     return Allowance(
-        memory=None if _takes_at_most(little, model, facts) else MEMORY + GROWTH * given,
+        memory=None if _takes_at_most(little, model, facts) else MEMORY + GROWTH * stored,
         growth=GROWTH,
         seconds=None if is_soon else SECONDS + given / BYTES_PER_SECOND,
     )
@@ -142,10 +144,14 @@ def _place(node: ir.Node) -> str:
 # Sizes ----------------------------------------------------------------------------------------------------------------
 
 
-def _given(model: ir.Model, facts: Facts) -> int:
-    """The bytes of all that a model reads: its weights, and its inputs at the least."""
-    stored = sum(tensor.nbytes for tensor in tensors_of(model) if tensor.dtype is not ir.DataType.STRING)
-    return stored + sum(_size(value, facts, 1) or 0 for value in model.graph.inputs)
+def _stored(model: ir.Model) -> int:
+    """The bytes of a model's weights."""
+    return sum(tensor.nbytes for tensor in tensors_of(model) if tensor.dtype is not ir.DataType.STRING)
+
+
+def _read(model: ir.Model, facts: Facts) -> int:
+    """The bytes of a model's inputs, at the least."""
+    return sum(_size(value, facts, 1) or 0 for value in model.graph.inputs)
 
 
 def _takes_at_most(limit: int, model: ir.Model, facts: Facts) -> bool:
