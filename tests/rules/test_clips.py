@@ -121,6 +121,11 @@ def test_disjoint_bounds_of_maximum_and_minimum() -> None:
     assert_becomes(graph("a = Min(x, p) y = Max(a, q)", p=1, q=4), {"Clip": 1}, "max_min_to_clip", exact=False)
 
 
+def test_disjoint_bounds_stay_where_they_would_be_attributes_which_the_runtime_refuses() -> None:
+    assert_stays(graph("a = Max(x, p) y = Min(a, q)", p=4, q=1), "max_min_to_clip", opset=10)
+    assert_stays(graph("a = Clip <min = 4.0> (x) y = Clip <max = 1.0> (a)"), "clip_of_clip", opset=10)
+
+
 def test_a_clip_is_not_put_where_the_runtime_lacks_it() -> None:
     assert_stays(graph("a = Max(x, p) y = Min(a, q)", "double", p=1, q=4), "max_min_to_clip", opset=11)
     assert_stays(graph("a = Max(x, p) y = Min(a, q)", "float16", p=1, q=4), "max_min_to_clip")
