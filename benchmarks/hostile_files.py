@@ -171,7 +171,7 @@ _MODELS["Loop over a sequence, for ever by a comparison"] = _text(
     + " }"
 )  # fmt: skip
 _MODELS["Loop that stacks a tensor each time"] = _text(
-    "g (float[1048576] x, int64 m) => (float[N, M] y) <int64 n = {4194304}, bool c = {1}>"
+    "g (float[4096] x, int64 m) => (float[N, M] y) <int64 n = {1073741824}, bool c = {1}>"
     " { k = Mul (m, n) y = Loop (k, c) < body = b (int64 i, bool q) => (bool o, float[M] t)"
     " { o = Identity (q) t = Neg (x) } > }"
 )
@@ -240,6 +240,10 @@ _MODELS["a function that calls itself"] = _text(
 _MODELS["a cycle of nodes"] = _text("g (float[N] x) => (float[N] y) { a = Add (x, b) b = Neg (a) y = Neg (b) }")
 _MODELS["Einsum on which onnx's inference hangs"] = _text(
     'g (float[2] x) => (float[N] y) { y = Einsum <equation = "i&j->i"> (x, x) }'
+)
+
+_MODELS["Einsum on which onnxruntime's loading hangs"] = _text(
+    'g (float[A, B] x) => (float[N] y) { y = Einsum <equation = "i&j->i"> (x, x) }'
 )
 
 # Much of something ----------------------------------------------------------------------------------------------------

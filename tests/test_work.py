@@ -5,8 +5,10 @@ The limits are a tenth above what was needed when they were set. Who makes a run
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Collection
+from typing import Any, NamedTuple
 
+import onnx_ir as ir
 import pytest
 
 from benchmarks.scaling import MODELS
@@ -54,3 +56,26 @@ def test_the_work_for_each_node_stays_within_its_limits_and_does_not_grow_with_t
     for kind, little, much, limit in zip(Work._fields, small, large, LIMITS[name], strict=True):
         assert much <= limit, f"{kind}: {much} for each of {LARGE} nodes"
         assert much <= little * GROWTH, f"{kind} grows: {little} for each of {SMALL} nodes, {much} for each of {LARGE}"
+
+
+@pytest.mark.parametrize("name", ["shape_chain", "shape_tree"])
+def test_the_readers_of_a_value_that_many_read_are_not_listed_again_and_again(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each list is as long as the readers are many: made at each rewrite, that takes the square of the nodes."""
+    listed = 0
+    uses = ir.Value.uses
+
+    def counted(value: ir.Value) -> Collection[Any]:
+        nonlocal listed
+        found = uses(value)
+        listed += len(found)
+        return found
+
+    monkeypatch.setattr(ir.Value, "uses", counted)
+    each = {}
+    for nodes in (SMALL, LARGE):
+        listed = 0
+        Optimizer(Options(verify=False)).run(MODELS[name](nodes))
+        each[nodes] = listed / nodes
+    assert each[LARGE] <= each[SMALL] * 1.5

@@ -144,13 +144,14 @@ class Attempts:
         """Begins to load the original, at the first attempt."""
         if not self._options.verify or self._verifier is not None or self._why_no_verifier:
             return
-        self._why_no_verifier = run.why_not_loaded()
-        if self._why_no_verifier:
+        limits = run.limits_before_loading()
+        if limits.reason is not None:
+            self._why_no_verifier = limits.reason
             return
         from foldproof.verification import Settings, Verifier
 
         options = self._options
-        settings = Settings(options.seed, options.feeds, options.bind, options.verify_seconds)
+        settings = Settings(options.seed, options.feeds, options.bind, options.verify_seconds, loading=limits.loading)
         try:
             verifier = Verifier(run.original(self._stack), settings, progress=self._verifies)
         except UnverifiedError as error:  # there is no runtime at all

@@ -38,22 +38,24 @@ def has_name_among(node: ir.Node, names: Collection[str]) -> bool:
 
 
 def reads_of(node: ir.Node) -> tuple[ir.Value, ...]:
-    """All values that a node reads: its inputs, and what its bodies take from the graphs around them."""
+    """All values that a node reads: its inputs, and what its bodies take from the graphs around it."""
     reads = dict.fromkeys([value for value in node.inputs if value is not None])
-    waiting = list(bodies_of(node)) if node.attributes else []
-    if not waiting:
-        return tuple(reads)
+    if node.attributes.data:
+        reads.update(dict.fromkeys(captured_by(node)))
+    return tuple(reads)
+
+
+def captured_by(node: ir.Node) -> Iterator[ir.Value]:
+    """What the bodies of a node take from the graphs around it, one after the other: who has seen enough may stop."""
+    waiting = list(bodies_of(node))
     inner: set[ir.Graph] = set()
-    values: list[ir.Value] = []
     while waiting:
         body = waiting.pop()
-        inner.add(body)
-        values.extend(body.outputs)
+        inner.add(body)  # a value is read in the graph that it belongs to, or further inside
+        yield from (value for value in body.outputs if _home(value) not in inner)
         for each in body:
-            values.extend(value for value in each.inputs if value is not None)
+            yield from (value for value in each.inputs if value is not None and _home(value) not in inner)
             waiting.extend(bodies_of(each))
-    reads.update(dict.fromkeys(value for value in values if _home(value) not in inner))
-    return tuple(reads)
 
 
 def _home(value: ir.Value) -> ir.Graph | None:
@@ -106,6 +108,8 @@ def paths_of(model: ir.Model) -> Iterator[tuple[str, ir.Graph]]:
 
 def called_functions(model: ir.Model) -> set[ir.OperatorIdentifier]:
     """The model's own functions that any node calls."""
+    if not model.functions:
+        return set()
     return {node.op_identifier() for graph in all_graphs(model) for node in graph} & model.functions.keys()
 
 

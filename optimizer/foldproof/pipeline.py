@@ -348,6 +348,7 @@ def verify(
             reference=reference,
             progress=progress,
             allowance=limits.allowance,
+            loading=limits.loading,
         )
 
 
@@ -367,6 +368,7 @@ def bisect_file(source: str | os.PathLike[str], command: str | None = None, **op
     Raises:
         UsageError: The command can't be run, or fails for the original too.
         VerificationError: The models differ, and no rewrite is the reason.
+        UnverifiedError: There is no command, and nothing here can run the model.
         FoldproofError: See `Optimizer.run`.
     """
     chosen_options = dataclasses.replace(_options(options), strict=True, verify=command is None)
@@ -378,12 +380,21 @@ def bisect_file(source: str | os.PathLike[str], command: str | None = None, **op
     optimizer = Optimizer(chosen_options)
     if command is None:
         try:
-            optimizer.run(source)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UnverifiedWarning)  # it is an error here
+                report = optimizer.run(source).report
         except VerificationError as error:
             guilty = error.report.taken_back if isinstance(error.report, Report) else ()
             if not guilty:
                 raise
             return guilty[0]
+        if report.verdict == "unverified":
+            reason = None if report.verification is None else report.verification.reason
+            raise UnverifiedError(
+                f"nothing here can run the model, so nobody knows whether a rewrite does harm: {reason}",
+                report=report,
+                hint="Judge it by a command of your own, with --run",
+            )
         return None
     with Attempts(optimizer.options, lambda: model_file.read(source)) as attempts:
         return _bisect_by(

@@ -17,7 +17,6 @@ from foldproof.dims import bind_dims
 from foldproof.engines import EngineError, Worker
 from foldproof.engines.checker import checker_complaint
 from foldproof.errors import ModelError, UsageError, VerificationError
-from foldproof.facts import Facts
 from foldproof.gc_pause import gc_paused
 from foldproof.graphs import all_graphs
 from foldproof.model_file import Source, Staged
@@ -124,14 +123,11 @@ class Run:
             return model_file.to_proto(source.model, source)
         return source.file if source.data_files and source.file is not None else source.proto
 
-    def why_not_loaded(self) -> str:
-        """Why no runtime is given the original at all; empty where nothing speaks against it."""
-        from foldproof.verification.limits import limits_before_loading
+    def limits_before_loading(self) -> Limits:
+        """Whether a runtime may be given the original, and how long it may take to load it."""
+        from foldproof.verification.limits import Limits, limits_before_loading
 
-        model = self.source.model
-        if self._options.trust_model or not model.functions:
-            return ""
-        return limits_before_loading(model, Facts(model)).reason or ""
+        return Limits() if self._options.trust_model else limits_before_loading(self.source.model)
 
     def rewrite(self, *, record: bool = False) -> None:
         """Proves facts and applies the rules: from here on `source.model` is the optimized model.
@@ -225,7 +221,7 @@ class Run:
         if self._verification.status == "unverified":
             self.verdict = "unverified"
             self.why_unverified = str(self._verification.reason)
-            self._refuse_invalid()
+            self._refuse_invalid(self._verification.seconds)
 
     def measure(self, original: Runnable, feed: Callable[[int], Mapping[str, Any]]) -> None:
         """Measures how long both models take, at the largest inputs that verification made up, or the person's own.
@@ -365,11 +361,11 @@ class Run:
         self.write(path)
         return path
 
-    def _refuse_invalid(self) -> None:
-        """Nothing could run the model: says so if that is because it is invalid."""
+    def _refuse_invalid(self, seconds: float) -> None:
+        """Nothing could run the model in so many seconds: says so if that is because it is invalid."""
         if self.source.proto is None or self.source.data_files:
             return
-        complaint = checker_complaint(self.source.proto)
+        complaint = checker_complaint(self.source.proto, seconds)
         if complaint is not None:
             raise ModelError(f"the model is invalid: {complaint}", hint="Nothing can run it. Export the model again")
 

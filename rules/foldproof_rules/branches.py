@@ -18,6 +18,9 @@ from foldproof_rules.known_values import known_tensor
 MAX_SIBLINGS = 16
 """Of more Ifs on one condition, only these are looked at from each: so a model with thousands takes no longer."""
 
+MAX_OUTPUTS = 1024
+"""Ifs are not merged into one with more outputs: a rewrite in its branches takes longer the more they hand out."""
+
 
 @rule("If", exact=True, benefit=12, lowers=Cost.OPERANDS)
 def unread_branch_output(node: ir.Node, facts: Facts) -> Outcome:
@@ -45,7 +48,7 @@ def same_in_both_branches(node: ir.Node, facts: Facts) -> Outcome:
                            else_branch = b () => (float[N, 3] e, float[N, 3] f) { e = Abs (x) f = Identity (x) }> }
     """
     branches = branches_of(node)
-    if branches is None or facts.is_opaque(node):
+    if branches is None:
         return None
     values: dict[int, ir.Value] = {}
     constants: dict[int, ir.TensorProtocol] = {}
@@ -56,7 +59,7 @@ def same_in_both_branches(node: ir.Node, facts: Facts) -> Outcome:
             values[k] = then
         elif tensor is not None and (output.uses() or output.is_graph_output()):
             constants[k] = tensor
-    if not values and not constants:
+    if (not values and not constants) or facts.is_opaque(node):
         return None
 
     def build(op: Builder) -> list[ir.Value | None]:
@@ -117,7 +120,8 @@ def merged_branches(node: ir.Node, facts: Facts) -> Outcome:
         return Replace(lambda op: _merged(op, node, later), gone_too=tuple(later))
     for earlier in siblings:
         is_earlier = facts.order.is_ready(earlier.outputs[0], node)
-        if is_earlier and _is_read_after(earlier, node, facts) and facts.is_deterministic(earlier):
+        is_small = len(earlier.outputs) + len(node.outputs) <= MAX_OUTPUTS
+        if is_earlier and is_small and _is_read_after(earlier, node, facts) and facts.is_deterministic(earlier):
             return Replace(partial(_merged_behind, first=earlier, second=node), gone_too=(earlier,))
     return None
 
@@ -150,10 +154,12 @@ def _siblings(node: ir.Node) -> Iterator[ir.Node]:
 
 
 def _movable(first: ir.Node, later: list[ir.Node], facts: Facts) -> list[ir.Node]:
-    """Those of some later Ifs, given in their order, that could stand where the first one does."""
+    """Those of some later Ifs, given in their order, that could stand where the first one does, and be one with it."""
     made = set(first.outputs)
     movable: list[ir.Node] = []
     for node in later:
+        if len(made) + len(node.outputs) > MAX_OUTPUTS:
+            continue
         is_ready = all(value in made or facts.order.is_ready(value, first) for value in reads_of(node))
         if is_ready and facts.is_deterministic(node):
             movable.append(node)

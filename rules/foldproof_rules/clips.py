@@ -168,7 +168,7 @@ def _clip(bounds: _Bounds, version: int) -> Outcome:
     """Clip as a version of the opset writes it."""
     if version < 11:
         if bounds.low is not None and bounds.high is not None and bounds.low > bounds.high:
-            return Reason("onnxruntime refuses a Clip whose attributes leave no value: {} to {}", bounds.low, bounds.high)
+            return Reason("onnxruntime refuses a Clip from {} to {} in attributes", bounds.low, bounds.high)
         given = {"min": bounds.low, "max": bounds.high}
         attributes = {name: float(bound) for name, bound in given.items() if bound is not None}
         return Replace(lambda op: op.Clip(bounds.source, **attributes))

@@ -17,9 +17,8 @@ def dead_node(node: ir.Node, facts: Facts) -> Outcome:
     Example:
         g (float[N] x) => (float[N] y) { z = Exp (x)  y = Neg (x) }
     """
-    for output in node.outputs:
-        if output.is_graph_output() or output.uses():
-            return None
+    if any(map(facts.is_read, node.outputs)):
+        return None
     if node.graph is not None and not facts.root(node.graph).outputs:
         return Reason("the model has no outputs, and runtimes refuse one without nodes")
     if facts.is_opaque(node):
@@ -36,7 +35,7 @@ def unused_initializer(value: ir.Value, facts: Facts) -> Outcome:
     Example:
         g (float[N] x) => (float[N] y) <float[2] k = {1, 2}> { y = Neg (x) }
     """
-    if value.uses() or value.is_graph_output():
+    if facts.is_read(value):
         return None
     if facts.is_overridable(value):
         return Reason("it is a graph input, with a default")

@@ -13,7 +13,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from foldproof.engines import Died, EngineError, OnnxRuntime, TimedOut, Worker
+from foldproof.engines import Allowance, Died, EngineError, OnnxRuntime, OutOfMemory, TimedOut, Worker
 
 ABS = "g (float[N] x) => (float[N] y) { y = Abs (x) }"
 DIVIDE = "g (int32[N] x, int32[N] by) => (int32[N] y) { y = Div (x, by) }"
@@ -95,9 +95,25 @@ def test_a_model_that_wants_too_much_memory_fails(parse):
     graph = "g (int64[1] n) => (float[N] y) { y = ConstantOfShape (n) }"
     with Worker(memory=1 << 30) as worker:
         engine = OnnxRuntime(parse(graph), worker=worker)
-        with pytest.raises(EngineError, match="alloc"):
+        with pytest.raises(OutOfMemory, match="alloc"):
             engine.run({"n": np.array([1 << 29])})
         assert engine.run({"n": np.array([1])})[0].tolist() == [0]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit holds on Linux only")
+def test_what_a_run_may_take_is_the_same_for_each(parse, worker):
+    """A session keeps what it took, so that the next run could take as much again."""
+    engine = OnnxRuntime(parse("g (int64[1] n) => (float[N] y) { y = ConstantOfShape (n) }"), worker=worker)
+    worker.allowance = Allowance(memory=200 << 20, growth=2)
+    for _ in range(2):
+        with pytest.raises(OutOfMemory):
+            engine.run({"n": np.array([1 << 26])})
+    assert worker.generation == 2
+    assert engine.run({"n": np.array([1])})[0].tolist() == [0]
+    copied = OnnxRuntime(parse("g (float[N] x) => (float[N] y) { y = Neg (x) }"), worker=worker)
+    assert copied.run({"x": np.ones(1 << 26, np.float32)})[0].size == 1 << 26
+    worker.allowance = Allowance()
+    assert engine.run({"n": np.array([1 << 26])})[0].size == 1 << 26
 
 
 def test_what_is_said_to_the_terminal_stays_away(parse, worker, capfd):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.facts.inferring import assert_sound_at, infer
+from tests.helpers import needs_recent_onnxruntime
 
 BINDINGS = [{"n": 0}, {"n": 1}, {"n": 4}, {"n": 11}]
 
@@ -86,6 +87,7 @@ def test_eye_like():
     assert_sound_at(body, *BINDINGS, elements=12)
 
 
+@needs_recent_onnxruntime
 def test_one_hot():
     body = """g (int64[n, 3] i, float[2] v, int64 depth) => (float[] y) <int64[1] five = {5}>
         { y = OneHot(i, five, v)  z = OneHot <axis = 0> (i, five, v)  w = OneHot <axis = -2> (i, depth, v) }"""

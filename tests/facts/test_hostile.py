@@ -89,6 +89,21 @@ def test_of_a_node_that_its_operator_does_not_admit_nothing_is_known(node):
     assert facts.problems == []
 
 
+@pytest.mark.parametrize(
+    "node",
+    [
+        "Conv <strides = [0, 1]> (x, x)",
+        "MaxPool <kernel_shape = [1, 1], strides = [1, 0]> (x)",
+        "DeformConv <strides = [0, 0]> (x, x, x)",
+        "Attention <q_num_heads = 0, kv_num_heads = 0> (q, q, q)",
+    ],
+)
+def test_a_zero_by_which_inference_divides_ends_nothing(node):
+    model, facts = facts_of(parse(f"g (float[1, 4, 8, 8] x, float[1, 4, 8] q) => (float y) {{ y = {node} }}", opset=23))
+    assert facts.of(model.graph[0].outputs[0]).elements is None
+    assert facts.problems == []
+
+
 def test_an_operator_that_this_version_lacks_is_none():
     model, facts = facts_of(parse("g (int64[2] x) => (int64[2] y) { y = BitwiseXor (x, x) }", opset=13))
     assert facts.of(model.graph[0].outputs[0]).shape is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.facts.inferring import assert_sound_at, infer
+from tests.helpers import needs_recent_onnxruntime
 
 SIZES = [{"n": 1, "m": 1}, {"n": 3, "m": 4}]
 
@@ -79,6 +80,7 @@ def test_the_hidden_size_by_the_weights_alone():
     assert infer(body)["h"] == "float[1, n, c]"
 
 
+@needs_recent_onnxruntime
 @pytest.mark.parametrize(
     ("inputs", "call", "expected"),
     [

@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tests.facts.inferring import assert_sound_at, infer
+from tests.helpers import needs_recent_onnxruntime
 
 SIZES = [{"n": n, "m": m, "k": k} for n, m, k in [(0, 1, 2), (1, 1, 1), (2, 0, 3), (3, 2, 0), (2, 3, 4)]]
 
 
+@needs_recent_onnxruntime
 @pytest.mark.parametrize(
     ("a", "b", "expected"),
     [
@@ -28,6 +30,7 @@ def test_matmul(a, b, expected):
     assert_sound_at(body, *SIZES)
 
 
+@needs_recent_onnxruntime
 def test_batches_that_are_symbols_prove_nothing_of_each_other():
     body = "g (float[n, 2, 3] a, float[m, 3, 4] b) => (float[] y) { y = MatMul(a, b) }"
     assert infer(body)["y"] == "float[y:0, 2, 4]"

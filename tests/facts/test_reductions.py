@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.facts.inferring import assert_sound_at, infer
+from tests.helpers import needs_recent_onnxruntime
 
 REDUCTIONS = [
     "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
@@ -87,6 +88,7 @@ def same_terms(fact: str, expected: str) -> bool:
     return sorted(fact) == sorted(expected)
 
 
+@needs_recent_onnxruntime
 def test_rows_and_columns_of_known_elements():
     body = """g (float[1] x) => (int64[2] y)
         <int64[2, 3] c = {1, 2, 3, 4, 5, 6}, int64[1] rows = {1}, int64[1] columns = {0}>

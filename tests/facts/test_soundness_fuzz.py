@@ -24,7 +24,7 @@ from tests.facts.node_cases import NodeCase, published_cases, variants
 from tests.facts.programs.builder import SYMBOLS
 from tests.facts.programs.program import SIZES, ShapeProgram
 from tests.facts.running import CannotRunError, run_all
-from tests.helpers import parse
+from tests.helpers import needs_recent_onnxruntime, parse
 
 NIGHTLY = os.environ.get("FOLDPROOF_FUZZ") == "nightly"
 NODE_CHECKS = 30_000 if NIGHTLY else 2_000
@@ -37,6 +37,7 @@ logger = logging.getLogger(__name__)
 # Operators ------------------------------------------------------------------------------------------------
 
 
+@needs_recent_onnxruntime
 def test_facts_of_all_operators_hold(record_property):
     rng = np.random.default_rng(20260101)
     cases = [case for case in published_cases() if NIGHTLY or len(case.model.graph.node) == 1]
@@ -74,6 +75,7 @@ def check_case(case: NodeCase) -> Checked | None:
 # Programs -------------------------------------------------------------------------------------------------
 
 
+@needs_recent_onnxruntime
 def test_facts_of_shape_arithmetic_hold(record_property):
     nodes, operators = 0, set()
 

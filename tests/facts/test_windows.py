@@ -10,7 +10,7 @@ from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidArgument, R
 
 from tests.facts.checking import compare, random_feeds
 from tests.facts.inferring import assert_sound_at, infer
-from tests.helpers import parse
+from tests.helpers import needs_recent_onnxruntime, parse
 
 SIZES = [{"n": n, "h": h} for n in (0, 1) for h in range(7)]
 
@@ -89,6 +89,7 @@ def test_quantized_convolutions():
     assert infer(body, opset=10) == {"y": "uint8[n, 6, h]", "i": "int32[n, 6, h - 2]"}
 
 
+@needs_recent_onnxruntime
 @pytest.mark.parametrize(
     ("attributes", "expected"),
     [

@@ -4,6 +4,7 @@ import numpy as np
 import onnxruntime
 import pytest
 
+from foldproof_rules import branches
 from tests.helpers import initializers, operators, parse, rewrite
 from tests.rules.checking import assert_becomes, assert_stays
 
@@ -266,6 +267,29 @@ def test_merging_three_ifs_keeps_names_and_initializers_apart() -> None:
     ifs = " ".join(f"y{k} = If (c) {branches.format(k)}" for k in range(3))
     body = f"g (float[2] x, bool c) => (float[2] y0, float[2] y1, float[2] y2) {{ {ifs} }}"
     assert_becomes(body, {"If": 1, "Mul": 3, "Add": 3}, "merged_branches")
+
+
+def many_ifs(count: int) -> str:
+    """Ifs on one condition, the output of each of which is read."""
+    both = "<then_branch = t () => (float[N] r) {{ r = {0}(x) }}, else_branch = e () => (float[N] s) {{ s = {1}(x) }}>"
+    operators = [("Exp", "Sin"), ("Cos", "Abs"), ("Neg", "Tan")]
+    ifs = " ".join(f"y{k} = If (c) {both.format(*operators[k % 3])}" for k in range(count))
+    return f"g (float[N] x, bool c) => ({', '.join(f'float[N] y{k}' for k in range(count))}) {{ {ifs} }}"
+
+
+def test_no_if_is_merged_beyond_a_limit_of_outputs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(branches, "MAX_OUTPUTS", 4)
+    model = assert_becomes(many_ifs(10), None, "merged_branches")
+    assert sorted(len(node.output) for node in model.graph.node) == [2, 4, 4]
+
+
+def test_what_is_told_of_each_of_many_ifs_on_one_condition_does_not_grow() -> None:
+    told = {}
+    for count in (40, 160):
+        _, rewriter = rewrite(parse(many_ifs(count)), "merged_branches")
+        texts = [text for entry in rewriter.ledger.entries for text in (*entry.removed, *entry.added)]
+        told[count] = sum(map(len, texts)) / count
+    assert told[160] < 1.5 * told[40]
 
 
 def test_names_that_two_merged_ifs_share_are_told_apart() -> None:

@@ -137,12 +137,13 @@ def optimize(
                 force=force,
             )
     except (UnverifiedError, VerificationError) as error:
-        if error.report is not None:
+        if error.report is not None and json_file is not None:
             write_json(cast("Report", error.report).to_dict(), json_file)
         raise
     if report.profile is not None:
         report = dataclasses.replace(report, profile=report.profile.with_import(import_seconds))
-    write_json(report.to_dict(), json_file)
+    if json_file is not None:  # else it is not made: of many rewrites it is large
+        write_json(report.to_dict(), json_file)
     if not quiet and json_file != Path("-"):
         from foldproof.reporting import terminal
 

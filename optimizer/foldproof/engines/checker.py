@@ -8,7 +8,9 @@ import sys
 import onnx
 
 SECONDS = 8.0
-"""The checker is ended after this time."""
+"""The checker is ended when that and what came before it took this time."""
+
+_LEAST = 1.0
 
 _PROGRAM = """
 import sys, onnx
@@ -20,16 +22,21 @@ except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as er
 """
 
 
-def checker_complaint(proto: onnx.ModelProto) -> str | None:
+def checker_complaint(proto: onnx.ModelProto, spent: float = 0.0) -> str | None:
     """What onnx's checker, with its inference, finds wrong with a model.
+
+    Args:
+        proto: The model.
+        spent: The seconds that were spent before to find out whether it is valid.
 
     Returns:
         Its words; None where it finds nothing, or does not come to an end.
     """
+    seconds = max(SECONDS - spent, _LEAST)
     try:
         content = proto.SerializeToString()
         done = subprocess.run(
-            [sys.executable, "-c", _PROGRAM], input=content, capture_output=True, timeout=SECONDS, check=False
+            [sys.executable, "-c", _PROGRAM], input=content, capture_output=True, timeout=seconds, check=False
         )
     except (OSError, ValueError, subprocess.TimeoutExpired):  # ValueError: it is larger than protobuf admits
         return None

@@ -120,7 +120,7 @@ _NARROW = {
     25: ("uint2", 4),
     26: ("int2", 4),
 }
-SIGNS_OF_NO_MEMORY = ("bad_alloc", "Failed to allocate memory")
+SIGNS_OF_NO_MEMORY = ("bad_alloc", "Failed to allocate memory", "Memory allocation")
 """What native code says where it gets no memory."""
 
 # How often a model is loaded and run to measure it, and how often at least where the time limit is over.

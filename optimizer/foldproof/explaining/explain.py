@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import onnx_ir as ir
 
@@ -23,6 +23,7 @@ from foldproof.explaining.explanation import (
     binding_arguments,
 )
 from foldproof.explaining.search import Search
+from foldproof.explaining.sizes import Sizes as Examples
 from foldproof.explaining.sizes import find_sizes
 from foldproof.explaining.subjects import Directory, Subject
 from foldproof.explaining.trial import Trial, try_out
@@ -36,6 +37,7 @@ from foldproof.pipeline import Optimizer
 from foldproof.provenance import Gone, Record
 from foldproof.rewriting import Rule
 from foldproof.rewriting.packs import chosen, installed
+from foldproof.verification.limits import limits_of
 
 MANY = 20
 """Where more nodes than these are explained, derivations are cut off early."""
@@ -160,7 +162,10 @@ class _Explainer:
         self.facts = Facts(model, overridable_names(model, options))
         self.directory = Directory(model)
         self.record = Record.read(model)
-        find = functools.partial(find_sizes, path, fixed=options.set_dim)
+
+        def find(wanted: Mapping[str, int]) -> Examples:
+            return find_sizes(path, wanted, options.set_dim, limits_of(model, self.facts))
+
         self.bindings = Bindings(model, self.facts, find)
         self._search = Search(model, self.bindings)
         self._deriver = Deriver(self.facts)

@@ -20,6 +20,7 @@ from foldproof.facts.dim import Dim, DimLike, Symbol, TooComplexError
 from foldproof.facts.equivalents import Equivalents, Order
 from foldproof.facts.fact import UNKNOWN, Basis, Fact, Kind, constant_fact, is_more, meet
 from foldproof.facts.fills import filled
+from foldproof.facts.reading import Readers
 from foldproof.facts.registry import NodeView, body_inputs_of, transfer_of
 from foldproof.facts.schema_form import malformation
 from foldproof.graphs import all_graphs, bodies_of, node_label, operator_name
@@ -63,6 +64,7 @@ class Facts:
         self._expanded: dict[ir.OperatorIdentifier, int] = {}
         nodes = sum(len(graph) for graph in all_graphs(model)) if model.functions else 0
         self._calls = _Calls(MAX_FOLLOWED + 10 * nodes)
+        self._readers = Readers()
         self.problems: list[RuleError] = []
         self.order = Order(self.owner)
         self.equivalents = Equivalents(self)
@@ -224,6 +226,14 @@ class Facts:
         owner = self.owner(value.graph) if value.is_graph_output() and value.graph is not None else None
         if owner is not None:
             yield owner
+
+    def any_reader(self, value: ir.Value) -> ir.Node | None:
+        """One of the nodes that read a value, None where there is none: much faster than `readers` where many do."""
+        return self._readers.any_of(value)
+
+    def is_read(self, value: ir.Value) -> bool:
+        """Whether a node reads a value, or a graph hands it out."""
+        return value.is_graph_output() or self._readers.any_of(value) is not None
 
     def infer_again(self, nodes: Iterable[ir.Node]) -> list[ir.Node]:
         """Infers nodes again that read more than before, and what reads them, as long as that teaches anything.
@@ -465,6 +475,7 @@ class _Inner(Facts):
         self._depth = outer._depth + 1
         self._expanded = outer._expanded
         self._calls = outer._calls
+        self._readers = outer._readers
         self.problems = outer.problems
 
 

@@ -94,8 +94,8 @@ class Equivalents:
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
         # By the graph too: of a thousand branches that hold the same, none looks into the others.
-        self._first: dict[tuple[_Key, ir.Graph | None], list[ir.Value]] = {}
-        self._computed: dict[tuple[Hashable, ir.Graph], list[ir.Node]] = {}
+        self._first: dict[_Key, dict[ir.Graph | None, list[ir.Value]]] = {}
+        self._computed: dict[Hashable, dict[ir.Graph, list[ir.Node]]] = {}
         self._computations: dict[ir.Node, tuple[Sequence[ir.Value | None], Hashable]] = {}
         self._stored: dict[Hashable, _Group] = {}
 
@@ -108,13 +108,14 @@ class Equivalents:
         if key is None or not self._facts.is_deterministic(node):
             return None
         order = self._facts.order
-        for graph in order.graphs_around(node.graph):
-            for other in self._computed.get((key, graph), ()):
+        computed = self._computed.setdefault(key, {})
+        for graph in order.graphs_around(node.graph) if computed else ():
+            for other in computed.get(graph, ()):
                 is_there = other is not node and other.graph is graph and self._computation(other) == key
                 if is_there and order.is_ready(other.outputs[0], node):
                     return other
         assert node.graph is not None
-        _enter(node, self._computed.setdefault((key, node.graph), []), lambda other: other.graph is not None)
+        _enter(node, computed.setdefault(node.graph, []), lambda other: other.graph is not None)
         return None
 
     def earlier_initializer(self, value: ir.Value) -> ir.Value | None:
@@ -171,12 +172,13 @@ class Equivalents:
         key, node = self._key(value), value.producer()
         if key is None or node is None:
             return None
-        order = self._facts.order
-        for graph in order.graphs_around(value.graph):
-            for other in self._first.get((key, graph), ()):
-                if other is not value and other.graph is graph and _is_read(other) and order.is_ready(other, node):
+        order, is_read = self._facts.order, self._facts.is_read
+        first = self._first.setdefault(key, {})
+        for graph in order.graphs_around(value.graph) if first else ():
+            for other in first.get(graph, ()):
+                if other is not value and other.graph is graph and is_read(other) and order.is_ready(other, node):
                     return other
-        _enter(value, self._first.setdefault((key, value.graph), []), _is_read)
+        _enter(value, first.setdefault(value.graph, []), is_read)
         return None
 
     def _key(self, value: ir.Value) -> _Key | None:
@@ -193,10 +195,6 @@ def _enter(each: _Each, group: list[_Each], is_there: Callable[[_Each], bool]) -
         group[:] = filter(is_there, group)
     if each not in group:
         group.append(each)
-
-
-def _is_read(value: ir.Value) -> bool:
-    return bool(value.uses()) or value.is_graph_output()
 
 
 class _Group:

@@ -60,12 +60,12 @@ def malformation(node: ir.Node, version: int) -> str | None:
     if form is None:
         exists = _exists(node.domain, node.op_type)
         return f"version {version} of its domain has no such operator" if exists else None
-    inputs, attributes = node.inputs, node.attributes
+    inputs, attributes = node.inputs, node.attributes.data  # a plain dict: this is asked of each node, many times
     if not form.inputs[0] <= len(inputs) <= form.inputs[1]:
         return f"it has {len(inputs)} inputs, and its operator takes {_range(*form.inputs)}"
     if not form.outputs[0] <= len(node.outputs) <= form.outputs[1]:
         return f"it has {len(node.outputs)} outputs, and its operator gives {_range(*form.outputs)}"
-    for index, name in form.demanded:
+    for index, name in form.demanded if None in inputs else ():
         if index < len(inputs) and inputs[index] is None:
             return f"its input {index} ({name}) is left out"
     for name, attribute in attributes.items():

@@ -111,7 +111,7 @@ def _infer(view: NodeView, schema: onnx.defs.OpSchema) -> Sequence[Fact | None]:
     stated = view.attribute("num_outputs")
     if stated is not None and stated != view.output_count:  # Split's inference ends the process
         return []
-    if any(0 in view.attribute(name, ()) for name in _DIVISORS):
+    if any(_has_zero(view.attribute(name)) for name in _DIVISORS):
         return []
     names = _Names()
     proto = _bare_node(view)
@@ -134,6 +134,10 @@ def _infer(view: NodeView, schema: onnx.defs.OpSchema) -> Sequence[Fact | None]:
         names.fact_of(inferred[name], view, index) if name in inferred else None
         for index, name in enumerate(proto.output)
     ]
+
+
+def _has_zero(value: object) -> bool:
+    return 0 in value if isinstance(value, Sequence) else value == 0
 
 
 def _bare_node(view: NodeView) -> onnx.NodeProto:

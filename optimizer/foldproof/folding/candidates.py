@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections import deque
 from collections.abc import Iterable, Iterator
 
@@ -11,7 +12,7 @@ import onnx_ir as ir
 from foldproof.facts import Facts
 from foldproof.folding.limits import executed, too_much
 from foldproof.folding.sources import is_source
-from foldproof.graphs import bodies_of, has_name_among, reads_of
+from foldproof.graphs import bodies_of, captured_by, has_name_among, reads_of
 from foldproof.model_file.tensors import is_writable
 from foldproof.rewriting.conformance import complaint
 
@@ -76,17 +77,15 @@ def find(nodes: Iterable[ir.Node], facts: Facts, keep: frozenset[str], failed: s
         node = queue.popleft()
         if node in found.nodes or node.graph is None or node in failed or has_name_among(node, keep):
             continue
-        # The inputs first: to look into bodies takes longer.
-        if not all(value is None or value in made or is_source(value, facts) for value in node.inputs):
-            continue
-        reads = reads_of(node)
+        # One after the other, as the first that is not constant is enough: bodies may be large.
+        reads = (value for value in itertools.chain(node.inputs, captured_by(node)) if value is not None)
         if not all(value in made or is_source(value, facts) for value in reads):
             continue
         if _is_name_of_constant(node, facts):
             continue
         if not _is_computable(node, facts):
             continue
-        found.nodes[node] = reads
+        found.nodes[node] = reads_of(node)
         for output in node.outputs:
             made.add(output)
             for use in output.uses():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -38,8 +39,8 @@ class Costs:
 
 def costs_of(model: ir.Model, facts: Facts) -> Costs:
     """The costs of a model as it is now. No weight is read."""
-    total: DimLike = 0
-    counted = unknown = parameters = 0
+    counted: Counter[DimLike] = Counter()  # most layers cost the same, and to add expressions takes long
+    unknown = parameters = 0
     for graph in all_graphs(model):
         parameters += sum(_size(value.const_value) for value in graph.initializers.values())
         for node in graph:
@@ -52,8 +53,10 @@ def costs_of(model: ir.Model, facts: Facts) -> Costs:
             if macs is None:
                 unknown += 1
             else:
-                counted += 1
-                total = total + macs
+                counted[macs] += 1
+    total: DimLike = 0
+    for macs, times in counted.items():
+        total = total + macs * times
     return Costs(parameters, (total if isinstance(total, int) else str(total)) if counted else None, unknown)
 
 

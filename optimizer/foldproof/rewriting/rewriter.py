@@ -76,7 +76,7 @@ class Rewriter:
         self._rules = sorted(rules, key=lambda rule: -rule.benefit)
         self._rules_of: dict[tuple[str, str, int, frozenset[str]], list[Rule]] = {}
         self._rules_by_operator = _by_operator(self._rules)
-        self._worklist = Worklist()
+        self._worklist = Worklist(facts)
         names = Names(model)
         constants = Constants(
             model,

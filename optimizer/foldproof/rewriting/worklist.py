@@ -7,13 +7,19 @@ from collections.abc import Iterable, Sequence
 
 import onnx_ir as ir
 
+from foldproof.facts import Facts
 from foldproof.rewriting.listener import Listener
 
 
 class Worklist(Listener):
-    """A queue in which no node stands twice. A rewrite queues what it touches: it is a listener."""
+    """A queue in which no node stands twice. A rewrite queues what it touches: it is a listener.
 
-    def __init__(self) -> None:
+    Args:
+        facts: Tells whether a value is read.
+    """
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
         self._queue: deque[ir.Node] = deque()
         self._queued: set[ir.Node] = set()
 
@@ -50,5 +56,5 @@ class Worklist(Listener):
         """What only this node read may be dead."""
         for value in inputs:
             producer = value.producer()
-            if producer is not None and not value.uses():
+            if producer is not None and self._facts.any_reader(value) is None:
                 self.push([producer])

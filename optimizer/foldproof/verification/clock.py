@@ -21,6 +21,7 @@ class Clock:
 
     Args:
         seconds: The time limit, from after the first run of both models.
+        loading: How long a model may take to be loaded, in seconds; None for as long as there is time.
 
     Attributes:
         limit: The time limit.
@@ -28,8 +29,9 @@ class Clock:
         started: When it was started, by `time.monotonic`.
     """
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, loading: float | None = None) -> None:
         self.limit = seconds
+        self._loading = loading
         self.allowance = Allowance()
         self._lost = 0.0
         self._shortages = 0
@@ -69,13 +71,14 @@ class Clock:
     @property
     def for_loading(self) -> float:
         """The seconds that loading a model may take."""
-        return max(self.left, _GRACE)
+        most = max(self.left, _GRACE)
+        return most if self._loading is None else min(most, self._loading)
 
     @property
     def for_a_run(self) -> float:
         """The seconds that a run may take that has to be made."""
-        most = self.allowance.seconds
-        return self.for_loading if most is None else min(self.for_loading, most)
+        most = max(self.left, _GRACE)
+        return most if self.allowance.seconds is None else min(most, self.allowance.seconds)
 
     def share(self, part: float) -> float:
         """When a part of the time that is left will be over, by `time.monotonic`. Of the first runs' it is no more."""

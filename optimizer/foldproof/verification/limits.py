@@ -40,6 +40,12 @@ SECONDS = 3.0
 BYTES_PER_SECOND = 16 << 20
 """So many bytes of weights are taken to be read a thousand times in a second."""
 
+NODES_PER_SECOND = 1000
+"""So many nodes are loaded in a second at the least."""
+
+LOADING_SECONDS = 5.0
+"""What loading a model may take, beside the time to read its weights once and a millisecond for each node."""
+
 SMALL_WORK = 10**5
 """Loops of fewer steps end soon."""
 
@@ -57,19 +63,30 @@ class Limits:
     Attributes:
         reason: Why it is not run at all; None where it is.
         allowance: What a run may take.
+        loading: How long it may take to be loaded, in seconds; None for as long as there is time.
     """
 
     reason: str | None = None
     allowance: Allowance = dataclasses.field(default_factory=Allowance)
+    loading: float | None = None
 
     def __or__(self, other: Limits) -> Limits:
         """The limits where both models are run."""
-        return Limits(self.reason or other.reason, self.allowance | other.allowance)
+        loading = max((each.loading for each in (self, other) if each.loading is not None), default=None)
+        return Limits(self.reason or other.reason, self.allowance | other.allowance, loading)
 
 
-def limits_before_loading(model: ir.Model, facts: Facts) -> Limits:
+def limits_before_loading(model: ir.Model) -> Limits:
     """What is known without a look at any value, and before a runtime is given the model."""
-    return _limits(_too_many_nodes(model, facts))
+    calls = _calls(model)
+    nodes = sum(len(graph) for graph in all_graphs(model))
+    total = sum(count for _, count in calls)
+    reason = None
+    if total > max(MAX_NODES, MAX_EXPANSION * nodes):
+        node, count = max(calls, key=lambda call: call[1])
+        reason = _untrusted(f"{_place(node)} comes to {count} nodes, and all calls to {total}")
+    loading = LOADING_SECONDS + _stored(model) / BYTES_PER_SECOND + (nodes + total) / NODES_PER_SECOND
+    return Limits(reason, loading=loading)
 
 
 def limits_of(model: ir.Model, facts: Facts) -> Limits:
@@ -79,26 +96,26 @@ def limits_of(model: ir.Model, facts: Facts) -> Limits:
         model: The model.
         facts: What is proven of it.
     """
-    return _limits(_infeasible(model, facts), _allowance(model, facts))
+    before = limits_before_loading(model)
+    reason = before.reason or _infeasible(model, facts)
+    return Limits(reason, _allowance(model, facts), before.loading)
 
 
-def _limits(reason: str | None, allowance: Allowance | None = None) -> Limits:
-    told = None if reason is None else f"{reason} (--trust-model runs it all the same)"
-    return Limits(told, allowance or Allowance())
+def _untrusted(reason: str) -> str:
+    return f"{reason} (--trust-model runs it all the same)"
 
 
-def _too_many_nodes(model: ir.Model, facts: Facts) -> str | None:
-    """Why a model is not even loaded: its calls come to too many nodes, and a runtime puts each in its place."""
+def _calls(model: ir.Model) -> list[tuple[ir.Node, int]]:
+    """The calls of functions in the main graph and its bodies, each with the nodes that it comes to.
+
+    A runtime puts all of these in the place of the call when it loads the model.
+    """
     if not model.functions:
-        return None
-    called = [(node, function) for node in model.graph if (function := facts.function(node)) is not None]
-    inner = (node for body in bodies_within(model.graph) for node in body)
-    called += [(node, function) for node in inner if (function := facts.function(node)) is not None]
-    total = sum(facts.nodes_of_call(function) for _, function in called)
-    if total <= max(MAX_NODES, MAX_EXPANSION * sum(len(graph) for graph in all_graphs(model))):
-        return None
-    node, function = max(called, key=lambda each: facts.nodes_of_call(each[1]))
-    return f"{_place(node)} comes to {facts.nodes_of_call(function)} nodes, and all calls to {total}"
+        return []
+    facts = Facts(model)
+    nodes = (node for graph in (model.graph, *bodies_within(model.graph)) for node in graph)
+    called = ((node, facts.function(node)) for node in nodes)
+    return [(node, facts.nodes_of_call(function)) for node, function in called if function is not None]
 
 
 def _infeasible(model: ir.Model, facts: Facts) -> str | None:
@@ -106,18 +123,15 @@ def _infeasible(model: ir.Model, facts: Facts) -> str | None:
 
     Only what is proven to run counts: no branch of an If, and dims of the inputs as if they were 1.
     """
-    reason = _too_many_nodes(model, facts)
-    if reason is not None:
-        return reason
     most = max(MAX_BYTES, GROWTH * (_stored(model) + _read(model, facts)))
     for node in model.graph:
         work = _least_work(node, facts)
         if work > MAX_WORK:
-            return f"{_place(node)} {'runs for ever' if work == math.inf else f'takes {work} steps'}"
+            return _untrusted(f"{_place(node)} {'runs for ever' if work == math.inf else f'takes {work} steps'}")
         for output in node.outputs:
             size = _size(output, facts, 1)
             if size is not None and size > most:
-                return f"{_place(node)} makes a tensor of {size} bytes"
+                return _untrusted(f"{_place(node)} makes a tensor of {size} bytes")
     return None
 
 

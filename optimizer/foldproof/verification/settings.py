@@ -23,6 +23,7 @@ class Settings:
         seconds: The time limit, from after the first run of both models. These have five times as long.
         provider: The execution provider that onnxruntime has to use; None for the CPU.
         reference: Run both models by the ONNX reference, not by onnxruntime.
+        loading: How long either model may take to be loaded, in seconds; None for as long as there is time.
     """
 
     seed: int = 0
@@ -31,3 +32,4 @@ class Settings:
     seconds: float = SECONDS
     provider: str | None = None
     reference: bool = False
+    loading: float | None = None

@@ -51,6 +51,7 @@ def verify(
     reference: bool = False,
     progress: Progress | None = None,
     allowance: Allowance | None = None,
+    loading: float | None = None,
 ) -> Verification:
     """Run both models at several bindings and compare all that they hand out.
 
@@ -70,13 +71,14 @@ def verify(
         reference: Run both models by the ONNX reference.
         progress: Is told what is done next.
         allowance: What a run of the models may take.
+        loading: How long either model may take to be loaded, see `Settings`.
 
     Raises:
         UnverifiedError: onnxruntime is not installed.
         UsageError: The folder of inputs or the bindings do not fit the model.
         ModelError: A file can't be read.
     """
-    settings = Settings(seed, feeds, bindings or {}, seconds, provider, reference)
+    settings = Settings(seed, feeds, bindings or {}, seconds, provider, reference, loading)
     with Verifier(original, settings, progress=progress) as verifier:
         return verifier.compare(optimized, exact=exact, evaluate=evaluate, proven=proven, allowance=allowance)
 
@@ -110,7 +112,7 @@ class Verifier:
         self._worker = given or Worker()
         self._has_own_worker = given is None
         self._progress = progress
-        self._clock = Clock(self._settings.seconds)
+        self._clock = Clock(self._settings.seconds, self._settings.loading)
         self._loading: concurrent.futures.Future[Engine] | None = None
         self._original: Original | None = None
 
@@ -188,16 +190,18 @@ class Verifier:
         finally:
             self._worker.allowance = Allowance()
 
-    def trials(self, numbers: Collection[int] | None = None) -> Iterator[Trial]:
+    def trials(self, numbers: Collection[int] | None = None, allowance: Allowance | None = None) -> Iterator[Trial]:
         """The feeds at which the original runs, and what it hands out there.
 
         Args:
             numbers: The numbers of the only ones that are wanted.
+            allowance: What a run of the original may take.
 
         Raises:
             EngineError: Nothing can load the original.
         """
-        yield from self._opened().trials.again(self._clock.for_a_run, numbers)
+        with self._allowing(allowance or Allowance()):
+            yield from self._opened().trials.again(self._clock.for_a_run, numbers)
 
     def _load(self) -> Engine:
         settings = self._settings
@@ -206,7 +210,7 @@ class Verifier:
             worker=self._worker,
             provider=settings.provider,
             reference=settings.reference,
-            seconds=self._clock.left,
+            seconds=self._clock.for_loading,
         )
 
     @functools.cached_property
