@@ -74,13 +74,6 @@ def large(folder: Path) -> None:
     onnx.save(model, folder / "large" / "model.onnx", save_as_external_data=True, location="weights.bin")
 
 
-def quantized(folder: Path) -> None:
-    text = """g (float[N,2] x) => (float[N,3] y)
-        <int8[2,3] w = {1,2,3,4,5,6}, float s = {0.5}, int8 z = {0}, float t = {0.1}, uint8 u = {128}> {
-        q = QuantizeLinear(x, t, u) d = DequantizeLinear(q, t, u) n = DequantizeLinear(w, s, z) y = MatMul(d, n) }"""
-    onnx.save(parse(text), folder / "models" / "quantized.onnx")
-
-
 def exported(folder: Path) -> None:
     for name in ("exports/a.onnx", "in.onnx", "other.onnx"):
         (folder / name).parent.mkdir(exist_ok=True)
@@ -91,7 +84,6 @@ MODELS: dict[str, Callable[[Path], None]] = {
     "README.md": exported,
     "docs/batch.md": exported,
     "docs/how-to/large-models.md": large,
-    "docs/how-to/quantized.md": quantized,
 }
 """The models that a page speaks of, besides the samples."""
 

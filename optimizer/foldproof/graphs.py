@@ -52,13 +52,13 @@ def captured_by(node: ir.Node) -> Iterator[ir.Value]:
     while waiting:
         body = waiting.pop()
         inner.add(body)  # a value is read in the graph that it belongs to, or further inside
-        yield from (value for value in body.outputs if _home(value) not in inner)
+        yield from (value for value in body.outputs if home_of(value) not in inner)
         for each in body:
-            yield from (value for value in each.inputs if value is not None and _home(value) not in inner)
+            yield from (value for value in each.inputs if value is not None and home_of(value) not in inner)
             waiting.extend(bodies_of(each))
 
 
-def _home(value: ir.Value) -> ir.Graph | None:
+def home_of(value: ir.Value) -> ir.Graph | None:
     """The graph that a value belongs to."""
     maker = value.producer()
     return value.graph if maker is None else maker.graph

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import onnx_ir as ir
 
@@ -13,6 +15,9 @@ from foldproof_rules._weights import again, attribute_float, input_of, is_privat
 
 RUNTIME_TYPES = frozenset({ir.DataType.FLOAT, ir.DataType.DOUBLE})
 """The types of which onnxruntime 1.32 runs these normalizations on the CPU as it ran what they replace."""
+
+MAX_SCALE = 2**20
+"""A scale of more ones is not stored."""
 
 
 def _quotient(node: ir.Node, facts: Facts) -> tuple[ir.Value, ir.Value, list[ir.Node]] | None:
@@ -131,6 +136,8 @@ def _fused(op_type: str, x: ir.Value, dims: tuple[int, ...], epsilon: float, fac
     dtype = facts.of(x).dtype or ir.DataType.FLOAT
     if not fits_attribute(epsilon, x, facts):
         return Reason("its epsilon of {} is no float32, as an attribute is", epsilon)
+    if math.prod(dims) > MAX_SCALE:
+        return Reason("a scale of {} elements would be stored", math.prod(dims))
 
     def build(op: Builder) -> ir.Value:
         ones = op.constant(np.ones(dims, dtype.numpy()))

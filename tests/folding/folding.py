@@ -88,7 +88,7 @@ def fold(
 
 
 def constant_model(
-    nodes: Sequence[onnx.NodeProto], output: str, dtype: int, *, rank: int = 1, opset: int = 25, **constants: Any
+    nodes: Sequence[onnx.NodeProto], output: str, dtype: int, *, rank: int = 1, opset: int = 23, **constants: Any
 ) -> onnx.ModelProto:
     """A model without inputs.
 
@@ -106,7 +106,7 @@ def constant_model(
     ]
     declared = helper.make_tensor_value_info(output, dtype, [None] * rank)
     graph = helper.make_graph(nodes, "g", [], [declared], tensors)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=13 if opset > 24 else 10)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=13 if opset > 24 else 11)
 
 
 def _renamed(tensor: onnx.TensorProto, name: str) -> onnx.TensorProto:

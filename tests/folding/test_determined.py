@@ -93,7 +93,9 @@ def test_an_index_out_of_range_is_left_to_the_runtime_which_refuses_it() -> None
 
 
 @pytest.mark.parametrize(
-    "node", ["Div (z, z)", "Exp (w)", "Div (n, n)"], ids=["a NaN", "a sum of a series", "integers"]
+    "node",
+    ["Div (z, z)", "Exp (w)", "Div (n, n)", "Cast <to = 0> (w)", "Concat <axis = 0> (w, n)"],
+    ids=["a NaN", "a sum of a series", "integers", "no type at all", "a mixture of types"],
 )
 def test_what_a_runtime_may_choose_is_left_to_it(node: str) -> None:
     proto = parse(

@@ -18,13 +18,14 @@ from tests.fuzzing.campaign import fuzz
 from tests.fuzzing.checking import DifferenceError
 from tests.fuzzing.generator import Case, make
 from tests.fuzzing.shrinking import needed_rules, shrink
-from tests.helpers import parse
+from tests.helpers import needs_recent_onnxruntime, parse
 
 NIGHTLY = os.environ.get("FOLDPROOF_FUZZ") == "nightly"
 GRAPHS = 20_000 if NIGHTLY else 240
 PARTS = 80 if NIGHTLY else 8
 
 
+@needs_recent_onnxruntime
 @pytest.mark.parametrize("part", range(PARTS))
 def test_random_graphs_stay_the_same(part, record_property):
     size = GRAPHS // PARTS

@@ -16,7 +16,7 @@ from foldproof.model_file import differences
 
 OPSETS = range(1, onnx.defs.onnx_opset_version() + 1)
 IR_VERSIONS = range(3, int(onnx.IR_VERSION) + 1)
-RUNS_UP_TO = 24
+RUNS_UP_TO = 23
 """The newest opset that the oldest onnxruntime in use may be asked to run here."""
 
 

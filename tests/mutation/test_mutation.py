@@ -8,10 +8,13 @@ import pytest
 import foldproof
 from foldproof.rewriting.examples import example_of
 from foldproof.rewriting.packs import installed
+from tests.helpers import needs_recent_onnxruntime
 from tests.mutation.mutant import Mutant
 from tests.mutation.wrong_rules import mutants
 
 MUTANTS = mutants()
+RECENT = {"reducesum_without_noop_with_empty_axes"}
+"""Mutants at whose examples it was onnxruntime that was wrong."""
 RULES = installed()
 
 
@@ -31,7 +34,11 @@ def among_others(example: onnx.ModelProto) -> onnx.ModelProto:
     return model
 
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.rule.name)
+@pytest.mark.parametrize(
+    "mutant",
+    [pytest.param(mutant, marks=needs_recent_onnxruntime if mutant.rule.name in RECENT else ()) for mutant in MUTANTS],
+    ids=lambda mutant: mutant.rule.name,
+)
 def test_a_wrong_rule_is_found_and_taken_back(mutant: Mutant) -> None:
     example = example_of(mutant.rule)
     assert example is not None

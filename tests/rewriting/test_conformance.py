@@ -50,10 +50,12 @@ def test_a_fault_where_all_is_well_is_told(nodes):
         ("a = Add (x) b = Abs (a) y = Neg (b)", "of the node"),
         ("a = MatMul (x, w) y = Neg (a)", "contradicts"),
         ("y = Neg (s)", "does not admit"),
+        ("a = Concat <axis = 0> (x, s) y = Neg (a)", "one type for each T"),
+        ("a = Where (c, x, n) y = Neg (a)", "one type for each T"),
     ],
 )
 def test_beside_what_no_operator_admits_it_is_a_reason(nodes, words):
-    model = parse(f"g (float[2, 3] x, float[4, 5] w, string[2] s) => (float[N, M] y) {{ {nodes} }}")
+    model = parse(f"g (float[2, 3] x, float[4, 5] w, string[2] s, bool c, int64 n) => (float[N, M] y) {{ {nodes} }}")
     run = rewriter(model)
     run.run()
     (reason,) = (found["faulty"] for found in run.reasons.values() if "faulty" in found)

@@ -40,6 +40,9 @@ def test_a_new_pack_is_installed_and_changes_a_model(tmp_path: Path) -> None:
     (name,) = re.findall("^foldproof rules (.*)$", (pack / "README.md").read_text(), re.MULTILINE)
     assert "Softsign(x)" in run(tmp_path, installed, "-m", "foldproof.cli", "rules", name)
     assert "4 passed" in run(pack, installed, "-m", "pytest", "-p", "no:cacheprovider", "-q")
+    steps = re.findall(r"- run: foldproof (.*)$", (pack / ".github/workflows/ci.yml").read_text(), re.MULTILINE)
+    assert steps == ["check-rule acme_rules_2 --thorough"]
+    assert run(pack, installed, "-m", "foldproof.cli", *steps[0].split()).endswith("\nok\n")
 
 
 def test_the_code_of_a_pack_is_as_ruff_wants_it(tmp_path: Path) -> None:

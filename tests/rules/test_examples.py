@@ -15,6 +15,7 @@ from foldproof.pipeline import Optimizer
 from foldproof.rewriting import Rule
 from foldproof.rewriting.examples import example_of
 from foldproof.rewriting.packs import installed
+from tests.helpers import needs_recent_onnxruntime
 from tests.rules.checking import assert_same, bindings, feeds_at
 
 RULES = installed()
@@ -42,7 +43,11 @@ def test_the_rule_fires_in_its_example_and_leaves_nothing_to_do(rule: Rule) -> N
     assert again.report.ledger == ()
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+@pytest.mark.parametrize(
+    "rule",
+    [pytest.param(rule, marks=needs_recent_onnxruntime if rule.since > 23 else ()) for rule in RULES],
+    ids=lambda rule: rule.name,
+)
 def test_the_example_computes_the_same_before_and_after(rule: Rule) -> None:
     example, model, _ = rewritten(rule)
     sizes = list(runnable(example))

@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import helper
 
-from tests.helpers import rewrite
+from tests.helpers import needs_recent_onnxruntime, rewrite
 from tests.rules.checking import assert_same, feeds_at
 
 ROWS = 22
@@ -167,6 +167,7 @@ class Maker:
         return helper.make_model(graph, opset_imports=[opset], ir_version=10)
 
 
+@needs_recent_onnxruntime
 @pytest.mark.parametrize("seed", range(150))
 def test_random_movement_stays_the_same(seed: int) -> None:
     original = Maker(seed).model()

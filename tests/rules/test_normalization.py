@@ -207,3 +207,9 @@ def test_channels_that_are_normalized_in_groups_are_a_group_normalization() -> N
 def test_other_groups_stay(body: str, changed: dict[str, Any], opset: int) -> None:
     weights = {name: each for name, each in grouped(**changed).items() if each is not None}
     stays(body, "group_normalization", weights=weights, opset=opset)
+
+
+def test_a_scale_of_very_many_ones_is_not_stored() -> None:
+    body = graph(CENTER + SQUARES[0] + MEAN + ROOTS[0] + "y = Identity(n)", x="N,2048,1024")
+    told = stays(body, *LAYER, weights=constants(axes=(2, 1)))
+    assert "a scale of 2097152 elements would be stored" in told

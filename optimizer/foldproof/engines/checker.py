@@ -7,7 +7,7 @@ import sys
 
 import onnx
 
-SECONDS = 8.0
+SECONDS = 6.0
 """The checker is ended when that and what came before it took this time."""
 
 _LEAST = 1.0

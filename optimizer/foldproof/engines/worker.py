@@ -8,6 +8,7 @@ Requests and answers are tuples, pickled, with the content of arrays beside the 
 
 | request | answer |
 | --- | --- |
+| `("begin", released, reference)` | `("begun",)` |
 | `("load", released, key, memory, content, settings)` | `("loaded", name, outputs)` |
 | `("run", released, key, memory, feeds, seconds, shapes_of)` | `("values", values, shapes)` |
 | `("measure", released, contents, settings, feeds, seconds)` | `("measured", times)` |
@@ -311,7 +312,7 @@ def main() -> None:
     sessions: dict[int, Any] = {}
     while True:
         request = requests.get()
-        with _at_most(request[3] if request[0] != "measure" else None):
+        with _at_most(request[3] if request[0] in ("load", "run") else None):
             answer = _answer(request, sessions)
         send(outgoing, answer)
 
@@ -333,6 +334,9 @@ def _answer(request: Any, sessions: dict[int, Any]) -> tuple[Any, ...]:
     for each in released:
         sessions.pop(each, None)
     try:
+        if kind == "begin":
+            _begin(reference=key)
+            return ("begun",)
         if kind == "measure":
             return "measured", _measured(key, *arguments)
         if kind == "load":
@@ -345,6 +349,15 @@ def _answer(request: Any, sessions: dict[int, Any]) -> tuple[Any, ...]:
         words = str(error) or type(error).__name__
         is_short = isinstance(error, MemoryError) or any(sign in words for sign in SIGNS_OF_NO_MEMORY)
         return "exhausted" if is_short else "failed", words
+
+
+def _begin(*, reference: bool) -> None:
+    """Import what loading a model takes, which may be slow from a cold disk, and is no fault of the model."""
+    with contextlib.suppress(ImportError):  # the first model that is loaded tells of it
+        import numpy  # noqa: F401
+
+        if not reference:
+            import onnxruntime  # noqa: F401
 
 
 def _loaded(content: bytearray | str, settings: Settings) -> Any:

@@ -29,6 +29,8 @@ from foldproof.memory import usable_memory
 
 # A run that does not stop by itself at its time limit is ended so much later (seconds).
 _GRACE = 1.0
+# How long a new process may take until it can load a model (seconds).
+_BEGINNING = 60.0
 # The bytes that a pipe holds, where the platform lets that be chosen: fewer switches for large arrays.
 _PIPE = 1 << 20
 # How much of what a child said before it died is told.
@@ -143,6 +145,8 @@ class Worker:
             given = pickle.PickleBuffer(content) if isinstance(content, bytes) else content
             settings = {**settings, "threads": self._threads}
             memory = _least(settings["memory"], self.allowance.memory)
+            if not self._is_alive():
+                self._ask(("begin", self._taken(), settings["reference"]), _BEGINNING)
             name, outputs = self._ask(("load", self._taken(), key, memory, given, settings), seconds)
             return name, outputs, self.generation
 

@@ -66,6 +66,8 @@ def _filled(node: NodeView, inputs: list[Array], shapes: list[_Shape]) -> list[A
 
 
 def _joined(node: NodeView, inputs: list[Array], shapes: list[_Shape]) -> list[Array]:
+    if len({array.dtype for array in inputs}) > 1:  # numpy finds a type for all, and runtimes refuse them
+        return []
     return [np.concatenate(inputs, node.attribute("axis", 1))]
 
 
@@ -92,7 +94,8 @@ def _chosen(node: NodeView, inputs: list[Array], shapes: list[_Shape]) -> list[A
 
 # Numbers are rounded as IEEE 754 says --------------------------------------------------------------------------------
 
-_DTYPES = {np.dtype(kind) for kind in (np.float32, np.float64, np.int32, np.int64, np.bool_)}
+_TYPES = (ir.DataType.FLOAT, ir.DataType.DOUBLE, ir.DataType.INT32, ir.DataType.INT64, ir.DataType.BOOL)
+_DTYPES = {each.numpy() for each in _TYPES}
 
 
 def _rounded(function: Callable[..., Array], kinds: str = "fi") -> _Kernel:
@@ -117,9 +120,10 @@ def _rounded(function: Callable[..., Array], kinds: str = "fi") -> _Kernel:
 
 def _cast(node: NodeView, inputs: list[Array], shapes: list[_Shape]) -> list[Array]:
     (array,) = inputs
-    target = ir.DataType(node.attribute("to", 0)).numpy()
-    if not {array.dtype, target} <= _DTYPES:
+    to = ir.DataType(node.attribute("to", 0))
+    if array.dtype not in _DTYPES or to not in _TYPES:
         return []
+    target = to.numpy()
     if array.dtype.kind == "f" and target.kind == "i":  # beyond the range, and of NaN, each machine makes its own
         range_of = np.iinfo(target)
         if not ((array > range_of.min) & (array < range_of.max)).all():

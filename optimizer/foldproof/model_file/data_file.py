@@ -87,6 +87,7 @@ class DataFiles:
         self._takes_all = takes_all or layout.external == "always"
         self._files: dict[int, DataFile] = {}
         self._numbers: dict[str, int] = {}
+        self._found: set[str] = set()
 
     def __iter__(self) -> Iterator[DataFile]:
         """The files that have something in them, in the order of their numbers."""
@@ -116,7 +117,7 @@ class DataFiles:
 
         Raises:
             UsageError: It can't be linked from the destination.
-            ModelError: The data file that is linked is missing or too short.
+            ModelError: The data file that is linked is not there, or too short.
         """
         if self._layout.link and isinstance(tensor, ir.ExternalTensor):
             entries = {"location": self._linked(tensor), "offset": str(tensor.offset or 0)}
@@ -129,7 +130,10 @@ class DataFiles:
         return self._files[number].place(tensor)
 
     def _linked(self, tensor: ir.ExternalTensor) -> str:
-        _check_readable(tensor)  # nothing else reads it before the result is written
+        path = str(tensor.path)
+        if path not in self._found:  # nothing else reads the file before the result is written
+            _check_readable(tensor)
+            self._found.add(path)
         return linked_location(Path(tensor.path), self._destination)
 
 

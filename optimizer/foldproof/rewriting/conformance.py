@@ -19,7 +19,8 @@ def complaint(node: ir.Node, facts: Facts) -> Reason | None:
     """What is wrong with a node by its operator's schema; None where nothing is, or where no schema is known.
 
     Checks the number of inputs and outputs, that required inputs and attributes are there and no others, the types that
-    this version of the operator admits, and that the declared type of each output is the one that the operator yields.
+    this version of the operator admits, of which all inputs of one type parameter have the same, and that the declared
+    type of each output is the one that the operator yields.
     """
     schema = schema_of(node.domain, node.op_type, facts.opset_version(node))
     if schema is None:
@@ -81,10 +82,11 @@ _KINDS = {Kind.SEQUENCE: "seq", Kind.OPTIONAL: "optional"}
 
 def _types(node: ir.Node, schema: onnx.defs.OpSchema, facts: Facts) -> Reason | None:
     formals = _formals(schema.domain, schema.name, schema.since_version)
+    bound: dict[str, str] = {}
     for index, value in enumerate(node.inputs):
         if value is None:
             continue
-        formal, admitted = formals[min(index, len(formals) - 1)]
+        formal, admitted, parameter = formals[min(index, len(formals) - 1)]
         fact = facts.of(value)
         if fact.kind is not Kind.TENSOR:
             name = _KINDS[fact.kind]
@@ -94,15 +96,25 @@ def _types(node: ir.Node, schema: onnx.defs.OpSchema, facts: Facts) -> Reason | 
             continue
         if name not in admitted:
             return Reason("version {} of its operator does not admit {} as {}", schema.since_version, name, formal)
+        other = bound.setdefault(parameter, name) if parameter and fact.kind is Kind.TENSOR else name
+        if other != name:
+            return Reason("its operator wants one type for each {}, and has {} and {}", parameter, other, name)
     return None
 
 
 @functools.lru_cache(maxsize=1024)
-def _formals(domain: str, op_type: str, version: int) -> tuple[tuple[str, frozenset[str]], ...]:
-    """The formal inputs of an operator: their names, and the types and kinds that they admit."""
+def _formals(domain: str, op_type: str, version: int) -> tuple[tuple[str, frozenset[str], str], ...]:
+    """The formal inputs of an operator: their names, and the types and kinds that they admit.
+
+    With the name of the type parameter that all inputs of it share; empty where each may be of another type.
+    """
     schema = onnx.defs.get_schema(op_type, version, domain)
-    admitted = ((formal.name, admitted_types(schema, formal)) for formal in schema.inputs)
-    return tuple((name, types | {each.partition("(")[0] for each in types}) for name, types in admitted)
+    found = []
+    for formal in schema.inputs:
+        types = admitted_types(schema, formal)
+        kinds = {each.partition("(")[0] for each in types}
+        found.append((formal.name, types | kinds, formal.type_str if formal.is_homogeneous else ""))
+    return tuple(found)
 
 
 def _declarations(node: ir.Node, facts: Facts) -> Reason | None:

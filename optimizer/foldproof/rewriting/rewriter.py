@@ -15,11 +15,12 @@ from foldproof.graphs import all_graphs, annotated_names, node_label, operator_n
 from foldproof.rewriting.conformance import complaint, excuse, malformation
 from foldproof.rewriting.constants import Constants
 from foldproof.rewriting.description import node_text, place_of
-from foldproof.rewriting.editor import Editor
+from foldproof.rewriting.editor import NO_MEMORY, Editor
 from foldproof.rewriting.ledger import Entry, Ledger
 from foldproof.rewriting.listener import Listener
 from foldproof.rewriting.names import Names
 from foldproof.rewriting.rule import ANY, Action, Forward, Outcome, Reason, Remove, Replace, Rule
+from foldproof.rewriting.shadowing import unhide
 from foldproof.rewriting.worklist import Worklist
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class Rewriter:
         self._rules_of: dict[tuple[str, str, int, frozenset[str]], list[Rule]] = {}
         self._rules_by_operator = _by_operator(self._rules)
         self._worklist = Worklist(facts)
-        names = Names(model)
+        self._names = names = Names(model)
         constants = Constants(
             model,
             names,
@@ -122,6 +123,8 @@ class Rewriter:
             self._drain()
             goes_on = len(self.ledger) > rewrites
             goes_on = self._clean_initializers() or goes_on
+        if self.ledger.entries:
+            unhide(self._model, self._names)
         return self.ledger
 
     def _sweep(self, nodes: Sequence[ir.Node]) -> None:
@@ -206,6 +209,8 @@ class Rewriter:
             raise
         except TooComplexError as error:
             return Reason("{}", error)
+        except MemoryError:
+            return NO_MEMORY
         except Exception as error:
             excuse_found = None if node is None else excuse(node, self._facts)
             if excuse_found is None:

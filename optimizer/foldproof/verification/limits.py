@@ -44,10 +44,13 @@ NODES_PER_SECOND = 1000
 """So many nodes are loaded in a second at the least."""
 
 LOADING_SECONDS = 5.0
-"""What loading a model may take, beside the time to read its weights once and a millisecond for each node."""
+"""What loading a model may take, beside the time to read its weights and a millisecond for each node and input."""
 
 SMALL_WORK = 10**5
 """Loops of fewer steps end soon."""
+
+FEW_INPUTS = 5000
+"""A run with no more inputs begins soon: the time that onnxruntime takes for them is quadratic."""
 
 SMALL_BYTES = 512 << 20
 """What a model computes is little where all its tensors together have no more bytes, or than those that it reads."""
@@ -79,7 +82,7 @@ class Limits:
 def limits_before_loading(model: ir.Model) -> Limits:
     """What is known without a look at any value, and before a runtime is given the model."""
     calls = _calls(model)
-    nodes = sum(len(graph) for graph in all_graphs(model))
+    nodes = sum(len(graph) + len(graph.inputs) for graph in all_graphs(model))
     total = sum(count for _, count in calls)
     reason = None
     if total > max(MAX_NODES, MAX_EXPANSION * nodes):
@@ -143,7 +146,7 @@ def _allowance(model: ir.Model, facts: Facts) -> Allowance:
     grown = sum(_size(value, facts, 1) or 0 for node in model.graph for value in node.outputs)
     of_calls = math.inf if _calls_repeat(model) else 0.0
     work = sum(_most_work(node, facts, of_calls) for node in model.graph)
-    is_soon = grown <= max(MAX_BYTES, little) and work <= SMALL_WORK
+    is_soon = grown <= max(MAX_BYTES, little) and work <= SMALL_WORK and len(model.graph.inputs) <= FEW_INPUTS
     return Allowance(
         memory=None if _takes_at_most(little, model, facts) else MEMORY + GROWTH * stored,
         growth=GROWTH,
