@@ -37,7 +37,7 @@ def _unhide(graph: ir.Graph, names: Names) -> dict[ir.Value, None]:
     seen = {value.name for value in read}
     for own in _own(graph) if seen else ():
         if own.name in seen:
-            own.name = names.fresh(own.name)
+            own.name = names.fresh(str(own.name))
     return read
 
 
