@@ -50,8 +50,8 @@ _BUILT_IN_DOMAINS = frozenset(
 )
 """Domains that onnxruntime imports by itself when the model (not a function) forgets to."""
 
-MAX_INPUTS = 100_000
-"""More inputs than this no model has that a runtime could be fed with."""
+MAX_INPUTS = 10_000
+"""More inputs without a default no runtime is fed with: onnxruntime takes time by the square of their number."""
 
 _LAST_VERSION = 2**31 - 1
 """Schemas and runtimes count the versions of a domain in 32 bits."""
@@ -75,7 +75,7 @@ def check_structure(proto: onnx.ModelProto) -> bool:
             has a cycle; the nodes of a subgraph or function are out of order; a node has no operator, an attribute
             twice or one without a value of its type; a
             function is defined twice, or calls itself; the version of an opset is below 0 or beyond 32 bits; there
-            are more than `MAX_INPUTS` inputs.
+            are more than `MAX_INPUTS` inputs to feed.
     """
     if not proto.HasField("graph"):
         raise ModelError("the model has no graph", hint="Check that this is an ONNX model, and a whole one")
@@ -85,9 +85,10 @@ def check_structure(proto: onnx.ModelProto) -> bool:
         raise ModelError("the model imports no opset", hint="Add an opset import, or export the model again")
     for imports in (proto.opset_import, *(function.opset_import for function in proto.functions)):
         _check_versions(imports)
-    if len(proto.graph.input) > MAX_INPUTS:
+    inputs = len(proto.graph.input) - len(proto.graph.initializer)  # each of these may be listed as an input
+    if inputs > MAX_INPUTS:
         raise ModelError(
-            f"the model has {len(proto.graph.input)} inputs, and more than {MAX_INPUTS} are not admitted",
+            f"the model has at least {inputs} inputs to feed, and more than {MAX_INPUTS} are not admitted",
             hint="Pack them into fewer tensors",
         )
     functions = _functions_by_id(proto.functions)

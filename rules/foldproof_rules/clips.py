@@ -101,7 +101,10 @@ def _merged(node: ir.Node, facts: Facts, op_types: tuple[str, ...], *, exact: bo
     if isinstance(inner, Reason):
         return inner
     merged = _compose(inner, outer)
+    kinds = {node.op_type, maker.op_type}
     reason = _zero_may_change(inner, outer, merged) if exact else None
+    if "Clip" in kinds:
+        reason = reason or _infinity_may_pass(inner, outer)
     if reason is not None:
         return reason
     # A bound that onnxruntime puts in for one that is left out is not among these: it may still matter.
@@ -110,9 +113,10 @@ def _merged(node: ir.Node, facts: Facts, op_types: tuple[str, ...], *, exact: bo
         return Forward(outer.source)
     if not is_private(outer.source):
         return Reason("the value between is read elsewhere")
-    kinds = {node.op_type, maker.op_type}
-    if kinds == {"Relu"} or (len(kinds) == 1 and kinds <= {"Max", "Min"}):
-        return Replace(lambda op: op.node(node.op_type, inner.source, op.constant(_either(merged))))
+    # Not as a Clip: the bound that it leaves out is a finite number in onnxruntime.
+    if kinds <= {"Max", "Relu"} or kinds == {"Min"}:
+        op_type = "Min" if kinds == {"Min"} else "Max"
+        return Replace(lambda op: op.node(op_type, inner.source, op.constant(_either(merged))))
     return _refused(merged.dtype, node, facts, kinds) or _clip(merged, facts.opset_version(node))
 
 
@@ -133,6 +137,15 @@ def _zero_may_change(inner: _Bounds, outer: _Bounds, merged: _Bounds) -> Reason 
     if len(merged.zeros) == 2:
         return Reason("all that is left is a zero, whose sign may change")
     return None
+
+
+def _infinity_may_pass(inner: _Bounds, outer: _Bounds) -> Reason | None:
+    """Why a bound would let an infinity pass which one that is left out stops, None where it would not."""
+    bounds = (inner.low, inner.high, outer.low, outer.high)
+    infinite = next((bound for bound in bounds if bound is not None and np.isinf(bound)), None)
+    if infinite is None or all(bound is not None for bound in bounds):
+        return None
+    return Reason("a bound is {}, and one that is left out is finite in onnxruntime", infinite)
 
 
 def _larger(a: Number | None, b: Number | None) -> Number | None:

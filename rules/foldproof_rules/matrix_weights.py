@@ -268,6 +268,8 @@ def matmul_of_matmul(node: ir.Node, facts: Facts) -> Outcome:
         return Reason("its weights are not two constant matrices")
     first, second = (tuple(d for d in facts.shape(value) or () if isinstance(d, int)) for value in values)
     rows, columns = first[0], second[1]
+    if first[1] != second[0]:
+        return Reason("its weights can't be multiplied")
     if rows * columns > first[0] * first[1] + second[0] * second[1]:
         return Reason("the product of its weights has more elements than both")
     reasons = [shared(value, facts) for value in values if value is not None]

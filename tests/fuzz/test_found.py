@@ -55,6 +55,9 @@ MODELS = {
         "g () => (float[N, M] y) <float[2, 2] x = {1, -1, 1, 0.5}> {"
         " a = Transpose <perm = [0]> (x) b = Relu (a) y = Transpose <perm = [1, 0]> (b) }"
     ),
+    "matrices that don't fit": (
+        "g (float[A, B] x) => (float y) <float[2, 3] w = {1, 2, 3, 4, 5, 6}> { a = MatMul (x, w) b = MatMul (a, w) y = Neg (b) }"
+    ),
     "an operator that came later, of one input": (
         "g (int64[3] x) => (int64[3] y) { y = BitwiseXor <axis = 2> (x) }"
     ),

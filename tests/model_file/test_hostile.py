@@ -13,6 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from foldproof import model_file
 from foldproof.errors import ModelError
+from foldproof.validation import check_structure
 from tests.helpers import parse
 
 WEIGHTS = np.arange(64, dtype=np.float32).tobytes()
@@ -220,6 +221,13 @@ class TestStructure:
         start = time.process_time()
         refused(model, "1000001 inputs")
         assert time.process_time() - start < 5
+
+    def test_as_many_with_a_default_are_weights(self):
+        model = parse("g (float[N] x) => (float[N] y) { y = Neg (x) }", ir_version=3, opset=8)
+        for k in range(11_000):
+            model.graph.initializer.append(numpy_helper.from_array(np.zeros(1, np.float32), f"w{k}"))
+            model.graph.input.append(helper.make_tensor_value_info(f"w{k}", TensorProto.FLOAT, [1]))
+        check_structure(model)
 
     def test_bodies_nested_five_thousand_deep(self, tmp_path):
         """Written by hand: protobuf neither writes nor reads what is nested so deep."""

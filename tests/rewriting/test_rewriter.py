@@ -236,20 +236,3 @@ def test_early_rules_are_asked_from_the_outputs_to_the_inputs_and_again_with_all
 
     rewrite_by(parse("g (float[N] x) => (float[N] y) { z = Neg (x)  y = Neg (z) }"), [early, late])
     assert asked == [("early", "y"), ("early", "z"), *((kind, name) for name in "zy" for kind in ("early", "late"))]
-
-
-@pytest.mark.parametrize("when", ["asked", "building"])
-def test_where_a_rule_lacks_memory_the_node_stays(when: str) -> None:
-    @rule("Relu", exact=True)
-    def hungry(node: ir.Node, facts: Facts) -> Outcome:
-        """Relu(x) = Relu(x), for a test."""
-        return Replace(eat) if when == "building" else eat(None)
-
-    def eat(op: object) -> ir.Value:
-        raise MemoryError
-
-    result, rewriter = rewrite_by(parse("g (float[N] x) => (float[N] y) { y = Relu (x) }"), [hungry])
-    assert operators(result) == {"Relu": 1}
-    assert [str(reason) for reasons in rewriter.reasons.values() for reason in reasons.values()] == [
-        "there is not enough memory for what it would store"
-    ]

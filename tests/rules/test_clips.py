@@ -84,14 +84,19 @@ def test_a_bound_that_is_not_known_stays() -> None:
     assert_stays(body, "clip_of_clip", "max_min_to_clip", overridable=["p"])
 
 
-bound = st.sampled_from([-2.5, -1.0, 0.0, -0.0, 1.0, 3.0, np.inf, -np.inf])
+bound = st.sampled_from([-2.5, -1.0, 0.0, -0.0, 1.0, 3.0, np.inf, -np.inf, None])
 
 
 @settings(max_examples=60, deadline=None)
 @given(inner=st.tuples(bound, bound), outer=st.tuples(bound, bound))
-def test_clips_of_any_ranges_are_the_same_bit_for_bit(inner: tuple[float, float], outer: tuple[float, float]) -> None:
-    numbers = dict(zip("pqrs", (*inner, *outer), strict=True))
-    proto = parse(graph("a = Clip(x, p, q) y = Clip(a, r, s)", p=0, q=0, r=0, s=0))
+def test_clips_of_any_ranges_are_the_same_bit_for_bit(
+    inner: tuple[float | None, float | None], outer: tuple[float | None, float | None]
+) -> None:
+    numbers = {name: each for name, each in zip("pqrs", (*inner, *outer), strict=True) if each is not None}
+    p, q, r, s = (name if name in numbers else "" for name in "pqrs")
+    inputs = [", ".join(each).rstrip(", ") for each in (("x", p, q), ("a", r, s))]
+    nodes = "a = Clip({}) y = Clip({})".format(*inputs)
+    proto = parse(graph(nodes, **dict.fromkeys(numbers, 0)))
     for tensor in proto.graph.initializer:
         tensor.CopyFrom(onnx.numpy_helper.from_array(np.array(numbers[tensor.name], np.float32), tensor.name))
     model, _ = rewrite(proto, "clip_of_clip")
@@ -109,11 +114,18 @@ def test_clips_of_any_ranges_are_the_same_bit_for_bit(inner: tuple[float, float]
         ("a = Max(x, p) y = Clip(a, , q)", {"Clip": 1}),
         ("a = Max(x, p) y = Max(a, q)", {"Max": 1}),
         ("a = Min(x, p) y = Min(q, a)", {"Min": 1}),
+        ("a = Relu(x) y = Max(a, q)", {"Max": 1}),  # a Clip would make infinity the largest finite number
     ],
 )
 @pytest.mark.parametrize("dtype", ["float", "double", "int64"])
 def test_maxima_and_minima_with_numbers_become_one_clip(nodes: str, left: dict[str, int], dtype: str) -> None:
     assert_becomes(graph(nodes, dtype, p=1, q=4), left, "max_min_to_clip", exact=False)
+
+
+def test_a_bound_that_lets_infinity_pass_stays_behind_one_that_is_left_out() -> None:
+    # onnxruntime puts the largest finite number in the place of what a Clip leaves out.
+    assert_stays(graph("a = Clip(x, p) y = Clip(a, , q)", p=0, q="inf"), "clip_of_clip", "max_min_to_clip")
+    assert_stays(graph("a = Clip(x, , q) y = Max(a, p)", p="-inf", q=1), "max_min_to_clip")
 
 
 def test_disjoint_bounds_of_maximum_and_minimum() -> None:

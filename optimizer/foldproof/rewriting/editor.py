@@ -21,8 +21,6 @@ from foldproof.rewriting.provenance import hand_down, orphans
 from foldproof.rewriting.rule import Action, Constant, Forward, Reason, Remove, Replace
 from foldproof.rewriting.worklist import Worklist
 
-NO_MEMORY = Reason("there is not enough memory for what it would store")
-
 
 @dataclasses.dataclass(frozen=True)
 class Change:
@@ -155,10 +153,7 @@ class Editor:
         assert node.graph is not None
         store = partial(self._constants.store, graph=self._facts.root(node.graph))
         builder = Builder(self._names, store, place_of(node), self._facts.owner)
-        try:
-            built = build(builder)
-        except MemoryError as error:
-            raise CannotBuild(NO_MEMORY) from error
+        built = build(builder)
         if built is None or (not isinstance(built, ir.Value) and _lacks(gone, built)):
             raise CannotBuild(Reason("it would read what is left out"))
         node.graph.insert_before(node, builder.nodes)

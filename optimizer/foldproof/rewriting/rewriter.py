@@ -15,7 +15,7 @@ from foldproof.graphs import all_graphs, annotated_names, node_label, operator_n
 from foldproof.rewriting.conformance import complaint, excuse, malformation
 from foldproof.rewriting.constants import Constants
 from foldproof.rewriting.description import node_text, place_of
-from foldproof.rewriting.editor import NO_MEMORY, Editor
+from foldproof.rewriting.editor import Editor
 from foldproof.rewriting.ledger import Entry, Ledger
 from foldproof.rewriting.listener import Listener
 from foldproof.rewriting.names import Names
@@ -209,8 +209,6 @@ class Rewriter:
             raise
         except TooComplexError as error:
             return Reason("{}", error)
-        except MemoryError:
-            return NO_MEMORY
         except Exception as error:
             excuse_found = None if node is None else excuse(node, self._facts)
             if excuse_found is None:
