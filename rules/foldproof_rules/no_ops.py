@@ -12,7 +12,7 @@ MAX_MASK = 64
 """A mask of more elements is not stored as a constant: the file would grow."""
 
 
-@rule("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Expand", exact=True, level=1)
+@rule("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Expand", exact=True, level=1, early=True)
 def same_shape(node: ir.Node, facts: Facts) -> Outcome:
     """f(x) = x, where f keeps the order of the elements and the shape is proven to stay the same.
 

@@ -76,7 +76,7 @@ def _transposed(node: NodeView, inputs: list[Array], shapes: list[_Shape]) -> li
 
 
 def _gathered(node: NodeView, inputs: list[Array], shapes: list[_Shape]) -> list[Array]:
-    return [np.take(inputs[0], inputs[1], node.attribute("axis", 0))]
+    return [np.asarray(np.take(inputs[0], inputs[1], node.attribute("axis", 0)))]
 
 
 def _split(node: NodeView, inputs: list[Array], shapes: list[_Shape]) -> list[Array]:
@@ -88,7 +88,9 @@ def _chosen(node: NodeView, inputs: list[Array], shapes: list[_Shape]) -> list[A
     condition, one, other = inputs
     result = np.where(condition, one, other)
     # onnxruntime adds both sides up, each with zeros where it is not chosen: that makes 0 of -0.
-    is_moved = result.dtype.kind != "f" or not (np.signbit(result) & (result == 0) | np.isnan(result)).any()
+    is_moved = result.dtype.kind in "biu" or (
+        result.dtype in _DTYPES and not (np.signbit(result) & (result == 0) | np.isnan(result)).any()
+    )
     return [result] if one.dtype == other.dtype and is_moved else []
 
 

@@ -197,6 +197,8 @@ class Examination:
         self._has_tossed = True
 
         def outputs_of(engine: Engine) -> dict[str, Any]:
+            if self._clock.left < 0:
+                raise EngineError("the time limit was reached")
             return dict(zip(engine.outputs, engine.run(trial.feed.values, self._clock.for_a_run), strict=True))
 
         try:

@@ -18,7 +18,7 @@ def reshape_of_reshape(node: ir.Node, facts: Facts) -> Outcome:
     """Reshape(Reshape(x, a), b) = Reshape(x, b), also where a 0 of b copies a dim of the inner result.
 
     Example:
-        g (float[4, 6] x) => (float[2, 12] y) <int64[2] a = {2, 12}, int64[2] b = {0, -1}> {
+        g (float[4, 6] x) => (float[2, 3, 4] y) <int64[2] a = {2, 12}, int64[3] b = {0, 3, -1}> {
             z = Reshape (x, a)  y = Reshape (z, b) }
     """
     inner = maker(node.inputs[0], "Reshape")
