@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from pathlib import Path
 
 import onnx
 import pytest
@@ -176,3 +177,13 @@ def test_files_of_data_that_are_not_there():
     model.graph.node.extend([constant, helper.make_node("Neg", ["k"], ["z"])])
     model.graph.output.add(name="z")
     check_structure(Optimizer(Options(verify=False)).run(model).model)
+
+
+def test_data_that_is_not_there_is_not_read_to_tell_of_a_rewrite(tmp_path: Path) -> None:
+    model = parse("g () => (int32[N] y) <int32[2] x = {1, 2}> { n = BitwiseNot (x) m = BitwiseNot (n) y = Abs (m) }")
+    model.graph.initializer[0].ClearField("int32_data")
+    model.graph.initializer[0].data_location = onnx.TensorProto.EXTERNAL
+    model.graph.initializer[0].external_data.add(key="location", value="lost.bin")
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    with pytest.raises(ModelError, match="lost.bin of the tensor 'x' can't be read"):
+        Optimizer(Options(verify=False)).run_file(tmp_path / "m.onnx", tmp_path / "out.onnx")

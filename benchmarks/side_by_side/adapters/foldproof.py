@@ -17,5 +17,5 @@ def prepare(source: str, target: str, external: bool) -> Callable[[], object]:
     import foldproof
 
     optimize_file = foldproof.optimize_file
-    importlib.import_module("foldproof_rules").rules()
+    importlib.import_module("foldproof.rewriting.packs").installed()
     return lambda: optimize_file(source, target, verify=False)

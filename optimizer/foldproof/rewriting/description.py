@@ -31,8 +31,12 @@ def values_texts(values: Iterable[ir.Value | None]) -> tuple[str, ...]:
 
 
 def _source_text(value: ir.Value) -> str:
-    """A value that no node makes: the elements of a small constant of integers, or else its name."""
+    """A value that no node makes: the elements of a small constant of integers, or else its name.
+
+    A data file is not read for it: it need not be there.
+    """
     tensor = value.const_value
-    if tensor is not None and tensor.size <= MAX_SHOWN and tensor.dtype.is_integer():
+    is_here = tensor is not None and not isinstance(tensor, ir.ExternalTensor)
+    if tensor is not None and is_here and tensor.size <= MAX_SHOWN and tensor.dtype.is_integer():
         return f"{value.name} = {tensor.numpy().tolist()}"
     return str(value.name)
