@@ -59,6 +59,11 @@ MODELS = {
     "matrices that don't fit": (
         "g (float[A, B] x) => (float y) <float[2, 3] w = {1, 2, 3, 4, 5, 6}> { a = MatMul (x, w) b = MatMul (a, w) y = Neg (b) }"
     ),
+    "pads that take away more than there is": (
+        "g (float[N, 3] x) => (float[N, 3] y) <int64[4] pads = {4611686018427387904, 2147483648, 28, -9223372036854775808},"
+        " int64[1] start = {1}, int64[1] end = {-2}, int64[1] axis = {1}> {"
+        " p = Pad (x, pads) s = Slice (p, start, end, axis) y = Neg (s) }"
+    ),
     "an operator that came later, of one input": (
         "g (int64[3] x) => (int64[3] y) { y = BitwiseXor <axis = 2> (x) }"
     ),

@@ -203,6 +203,8 @@ class _Names:
             dims = proto.tensor_type.shape.dim
             for dim in fact.shape:
                 if isinstance(dim, int):
+                    if dim < 0:  # by the inference of Slice it ends the process
+                        raise ValueError(f"a dim is {dim}")
                     dims.add(dim_value=dim)
                 else:
                     dims.add(dim_param=self._name(dim))
