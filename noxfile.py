@@ -63,5 +63,5 @@ def lowest_versions(project: dict[str, Any]) -> list[str]:
     """A constraint `name==version` for the lower bound of each requirement."""
     extras = project["optional-dependencies"]
     requirements = [*project["dependencies"], *(each for extra in EXTRAS for each in extras[extra])]
-    found = (re.match(r"([\w-]+)>=([\w.]+)", each) for each in requirements)
+    found = (re.match(r"([\w-]+)(?:\[\w+\])?>=([\w.]+)", each) for each in requirements)
     return [f"{each[1]}=={each[2]}" for each in found if each is not None]

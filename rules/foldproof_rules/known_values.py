@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import onnx_ir as ir
 
-from foldproof.facts import Fact, Facts, Kind, exact_array
+from foldproof.facts import Fact, Facts, Kind, tensor_of
 from foldproof.rewriting import ANY, Constant, Forward, Outcome, Reason, rule
 
 MAX_ELEMENTS = 64
@@ -15,14 +13,7 @@ MAX_ELEMENTS = 64
 
 def known_tensor(fact: Fact) -> ir.TensorProtocol | None:
     """The tensor that a value is in each run, where it is small and each of its elements is proven."""
-    elements, dtype = fact.elements, fact.dtype
-    if fact.kind is not Kind.TENSOR or elements is None or dtype is None or not fact.is_static:
-        return None
-    known = [element for element in elements if isinstance(element, (int, Fraction))]
-    if len(known) < len(elements) or len(elements) > MAX_ELEMENTS:
-        return None
-    shape = [dim for dim in fact.shape or () if isinstance(dim, int)]
-    return ir.Tensor(exact_array(known, dtype).reshape(shape), dtype=dtype)
+    return tensor_of(fact) if fact.elements is not None and len(fact.elements) <= MAX_ELEMENTS else None
 
 
 @rule(ANY, exact=True, benefit=10, level=1)

@@ -78,6 +78,8 @@ def check_outputs(case: dict, folder: Path, model: onnx.ModelProto) -> None:
 def test_case(folder: Path) -> None:
     case = json.loads((folder / "case.json").read_text())
     original = onnx.load(folder / "model.onnx", load_external_data=False)
+    if original.ir_version > onnx.IR_VERSION:
+        pytest.skip(f"this onnx does not know IR version {original.ir_version} yet")
     before = original.SerializeToString(deterministic=True)
     try:
         model = optimized(original)

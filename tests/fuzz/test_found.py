@@ -64,6 +64,14 @@ MODELS = {
         " int64[1] start = {1}, int64[1] end = {-2}, int64[1] axis = {1}> {"
         " p = Pad (x, pads) s = Slice (p, start, end, axis) y = Neg (s) }"
     ),
+    "an element for none": (
+        "g (float[N, 3, M] x) => (int64[2] y, int64[A, B] z) <int64[1] one = {1}, int64[1] more = {28}> {"
+        " s = Shape (x) y = Slice (s, one, more) z = Reshape (one, y) }"
+    ),
+    "a dim that no array has": (
+        "g () => (float[N, K] y) <int64[1] rest = {4611686018427387904}, float[0, 0, 4] x = {}> {"
+        " n = Shape <end = 1> (x) s = Concat <axis = 0> (n, rest) y = Reshape (x, s) }"
+    ),
     "an operator that came later, of one input": (
         "g (int64[3] x) => (int64[3] y) { y = BitwiseXor <axis = 2> (x) }"
     ),

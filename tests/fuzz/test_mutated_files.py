@@ -17,12 +17,14 @@ from tests.fuzz import campaign
 from tests.fuzz.campaign import Seeds, Tally, fuzz, mutant
 from tests.fuzz.mutator import Mutator
 from tests.fuzz.target import Outcome, Target
+from tests.helpers import needs_recent_onnx
 
 NIGHTLY = os.environ.get("FOLDPROOF_FUZZ") == "nightly"
 FILES = 200_000 if NIGHTLY else 2_000
 PARTS = 40 if NIGHTLY else 2
 
 
+@needs_recent_onnx
 @pytest.mark.parametrize("part", range(PARTS))
 def test_mutated_files_end_well(part, record_property):
     size = FILES // PARTS

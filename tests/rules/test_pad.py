@@ -10,7 +10,8 @@ W = {"w": tensor(4, 2, 3, 3)}
 
 
 def graph(nodes: str, pads: str = "0,0,1,0,0,0,2,1") -> str:
-    return f"g (float[N,2,6,6] x) => (float[A,B,C,D] y) {{ p = Constant <value_ints = [{pads}]> () {nodes} }}"
+    count = len(pads.split(","))
+    return f"g (float[N,2,6,6] x) => (float[A,B,C,D] y) <int64[{count}] p = {{{pads}}}> {{ {nodes} }}"
 
 
 @pytest.mark.parametrize("attributes", ["", "<pads = [1, 1, 0, 0]>", '<auto_pad = "VALID", strides = [2, 1]>'])
@@ -106,7 +107,7 @@ def test_other_padding_of_a_max_pool_stays(body: str) -> None:
 @pytest.mark.parametrize("operator", ["AveragePool", "MaxPool"])
 def test_padding_of_what_may_be_empty_stays_since_the_runtime_does_not_pool_it(operator: str) -> None:
     body = (
-        "g (float[N,2,6,W] x) => (float[A,B,C,D] y) { p = Constant <value_ints = [0,0,1,0,0,0,2,1]> ()"
+        "g (float[N,2,6,W] x) => (float[A,B,C,D] y) <int64[8] p = {0,0,1,0,0,0,2,1}> {"
         f" v = Constant <value_float = {'0.0' if operator == 'AveragePool' else '-inf'}> ()"
         f" a = Pad(x, p, v) y = {operator} <kernel_shape = [3, 3]> (a) }}"
     )

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import tracemalloc
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -158,3 +160,15 @@ def test_errors_are_measured_in_units_in_the_last_place():
     other[1] = np.nextafter(np.nextafter(other[1], np.float32(np.inf)), np.float32(np.inf))
     assert not list(Comparison(exact=False).differences("y", one, other, errors))
     assert errors.ulps == 2.0
+
+
+def test_equal_arrays_take_no_memory_to_compare_and_a_last_bit_is_seen() -> None:
+    one = np.zeros(10_000_019, np.float32)
+    tracemalloc.start()
+    assert not list(Comparison().differences("y", one, one.copy(), Errors()))
+    peak = tracemalloc.get_traced_memory()[1] - one.nbytes
+    tracemalloc.stop()
+    assert peak < one.nbytes / 4
+    other = one.copy()
+    other[-1] = -0.0
+    assert len(list(Comparison().differences("y", one, other, Errors()))) == 1

@@ -21,7 +21,7 @@ from foldproof.pipeline import verify as verify_models
 from foldproof.verification import limits, verify
 from foldproof.verification.clock import Clock
 from tests.commands import command
-from tests.helpers import parse
+from tests.helpers import needs_recent_onnxruntime, parse
 
 STEP = "on = Identity (go) next = Add (s, s)"
 DOUBLE = "on = Identity (go) next = Concat <axis = 0> (s, s)"
@@ -223,6 +223,7 @@ def test_a_clock_runs_out_of_patience_with_what_is_not_trusted_only():
         assert (clock.left < 0) == (losses is not None)
 
 
+@needs_recent_onnxruntime
 def test_a_model_whose_loading_never_ends_is_not_verified_and_soon(monkeypatch):
     """onnxruntime does not come back from this equation for minutes."""
     monkeypatch.setattr(limits, "LOADING_SECONDS", 1.0)

@@ -222,3 +222,13 @@ def test_a_dim_of_an_initializer_that_is_an_input_has_the_size_that_is_stored(pa
     result = verify(model, model, proven=[Proven("s", "Size", (3 * Dim.symbol("N"),))])
     assert (result.status, result.differences) == ("same", ())
     assert {run.binding["N"] for run in result.runs} == {2}
+
+
+def test_where_memory_does_not_suffice_to_compare_nothing_is_said_of_the_model(parse, monkeypatch):
+    def none_left(*given):
+        raise MemoryError
+
+    monkeypatch.setattr("foldproof.verification.examination.Comparison.differences", none_left)
+    found = verify(parse(ABS), parse(ABS))
+    assert found.status == "unverified"
+    assert found.reason == "the original ran on no feed: there is not enough memory to compare the outputs"

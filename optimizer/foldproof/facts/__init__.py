@@ -2,7 +2,7 @@
 
 from foldproof.facts.dim import Dim, DimLike
 from foldproof.facts.engine import Facts
-from foldproof.facts.fact import MAX_SPLAT, Basis, Element, Fact, Kind, exact_array, tensor_fact
+from foldproof.facts.fact import MAX_SPLAT, Basis, Element, Fact, Kind, exact_array, tensor_fact, tensor_of
 from foldproof.facts.registry import NodeView, infers, infers_body
 
 __all__ = [
@@ -19,4 +19,5 @@ __all__ = [
     "infers",
     "infers_body",
     "tensor_fact",
+    "tensor_of",
 ]

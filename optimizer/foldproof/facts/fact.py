@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import functools
+import math
 import os
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
@@ -14,6 +15,7 @@ import numpy as np
 import onnx_ir as ir
 
 from foldproof.facts.dim import Dim, DimLike, TooComplexError, lower_bound, product, upper_bound
+from foldproof.facts.dim_order import MAX_DIM
 from foldproof.model_file.tensors import SparseTensor
 
 Element: TypeAlias = "int | Fraction | Dim | None"
@@ -344,3 +346,28 @@ def exact_array(numbers: Sequence[int | Fraction], dtype: ir.DataType) -> np.nda
         is_large = any(number >= 2**63 for number in numbers)
         return np.array([int(number) for number in numbers], np.uint64 if is_large else np.int64).astype(dtype.numpy())
     return np.array([float(number) for number in numbers], np.float64).astype(dtype.numpy())
+
+
+def numbers_of(fact: Fact) -> list[int | Fraction] | None:
+    """The elements of a tensor of which each is a known number; None for any other value.
+
+    The facts of an invalid model may contradict each other: there must be as many elements as the dims say. And numpy
+    has no array with a dim of 2**62, not even beside one of 0.
+    """
+    elements = fact.elements
+    if elements is None or fact.kind is not Kind.TENSOR or fact.dtype is None or not fact.is_static:
+        return None
+    dims = [dim for dim in fact.shape or () if isinstance(dim, int)]
+    if math.prod(dims) != len(elements) or max(dims, default=0) > MAX_DIM:
+        return None
+    numbers = [element for element in elements if isinstance(element, (int, Fraction))]
+    return numbers if len(numbers) == len(elements) else None
+
+
+def tensor_of(fact: Fact) -> ir.TensorProtocol | None:
+    """The tensor that a value is in each run, where each of its elements is a known number."""
+    numbers, dtype = numbers_of(fact), fact.dtype
+    if numbers is None or dtype is None:
+        return None
+    shape = [dim for dim in fact.shape or () if isinstance(dim, int)]
+    return ir.Tensor(exact_array(numbers, dtype).reshape(shape), dtype=dtype)

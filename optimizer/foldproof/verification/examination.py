@@ -103,21 +103,26 @@ class Examination:
             note = "computes in float16, which onnxruntime rounds at will: floats are compared by tolerance"
             self._notes.append(note)
         evaluator = self._make_evaluator(probes, proven)
+        lack = ""
         for trial in original.trials.again(self._clock.for_a_run, only):
             if not self._is_fair(trial.feed.special):
                 continue
             if self._clock.is_out_of_patience:
                 self._notes.append("too many runs came to nothing, so no more were made")
                 break
-            self._compare(trial)
-            self._clock.ran()
-            self._find_settled(trial)
-            if evaluator is not None and trial.feed.special == "no":
-                self._evaluate(evaluator, trial)
+            try:
+                self._compare(trial)
+                self._clock.ran()
+                self._find_settled(trial)
+                if evaluator is not None and trial.feed.special == "no":
+                    self._evaluate(evaluator, trial)
+            except MemoryError:
+                lack = "there is not enough memory to compare the outputs"
+                self._notes.append(f"{lack}, at {binding_text(trial.feed.binding)}")
         if self._runs or self._differences:
             return self._finished()
         refused = original.admission.refused
-        reason = refused[-1].error if refused else "the time limit was reached"
+        reason = refused[-1].error if refused else lack or "the time limit was reached"
         return self._finished(f"the original ran on no feed: {reason}")
 
     def _finished(self, reason: str | None = None) -> Verification:
