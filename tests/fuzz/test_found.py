@@ -64,6 +64,10 @@ MODELS = {
         " int64[1] start = {1}, int64[1] end = {-2}, int64[1] axis = {1}> {"
         " p = Pad (x, pads) s = Slice (p, start, end, axis) y = Neg (s) }"
     ),
+    "a target that no int64 holds": (
+        "g (float[N, 3, 4] x) => (float[N, 2, 6] y) <int64[2] flat = {1000, 9223372036854775807}, int64[3] two = {-1, 2, 6}>"
+        " { z = Reshape (x, flat) y = Reshape (z, two) }"
+    ),
     "an element for none": (
         "g (float[N, 3, M] x) => (int64[2] y, int64[A, B] z) <int64[1] one = {1}, int64[1] more = {28}> {"
         " s = Shape (x) y = Slice (s, one, more) z = Reshape (one, y) }"

@@ -184,10 +184,22 @@ def test_a_fault_of_what_a_rule_builds_names_the_node() -> None:
     @rule("Relu", exact=True)
     def faulty(node: ir.Node, facts: Facts) -> Outcome:
         """Relu(x) = an error."""
+        return Replace(lambda op: op.constant({}["oops"]))
+
+    with pytest.raises(RuleError, match=r"node 'y' \(Relu\): the rule 'faulty' failed with KeyError"):
+        rewrite_by(parse("g (float[N] x) => (float[N] y) { y = Relu(x) }"), [faulty])
+
+
+def test_where_a_number_does_not_fit_its_type_the_node_stays() -> None:
+    @rule("Relu", exact=True)
+    def large(node: ir.Node, facts: Facts) -> Outcome:
+        """Relu(x) = a number, for a test."""
         return Replace(lambda op: op.constant(np.array([2**64], np.int64)))
 
-    with pytest.raises(RuleError, match=r"node 'y' \(Relu\): the rule 'faulty' failed with OverflowError"):
-        rewrite_by(parse("g (float[N] x) => (float[N] y) { y = Relu(x) }"), [faulty])
+    result, rewriter = rewrite_by(parse("g (float[N] x) => (float[N] y) { y = Relu(x) }"), [large])
+    assert operators(result) == {"Relu": 1}
+    ((reason,),) = (list(reasons.values()) for reasons in rewriter.reasons.values())
+    assert "too large" in str(reason)
 
 
 def test_a_literal_constant_is_shared_by_its_type_too() -> None:

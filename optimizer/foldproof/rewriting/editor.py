@@ -153,7 +153,10 @@ class Editor:
         assert node.graph is not None
         store = partial(self._constants.store, graph=self._facts.root(node.graph))
         builder = Builder(self._names, store, place_of(node), self._facts.owner)
-        built = build(builder)
+        try:
+            built = build(builder)
+        except OverflowError as error:  # such as a target that no int64 holds
+            raise CannotBuild(Reason("{}", error)) from error
         if built is None or (not isinstance(built, ir.Value) and _lacks(gone, built)):
             raise CannotBuild(Reason("it would read what is left out"))
         node.graph.insert_before(node, builder.nodes)

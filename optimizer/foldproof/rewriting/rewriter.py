@@ -207,7 +207,7 @@ class Rewriter:
             return rule.apply(subject, self._facts)
         except FoldproofError:
             raise
-        except TooComplexError as error:
+        except (TooComplexError, OverflowError) as error:  # such as a dim that no int64 holds
             return Reason("{}", error)
         except Exception as error:
             excuse_found = None if node is None else excuse(node, self._facts)
