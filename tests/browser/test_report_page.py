@@ -233,14 +233,14 @@ def test_at_5000_nodes_it_is_small_and_ready_at_once(browser: Browser, tmp_path:
     assert len(report.ledger) > 1000
     assert path.stat().st_size < 15_000_000
     browser.look()
-    assert browser.open(path) < 3
+    assert browser.open(path) < 10  # 1.2 s on a machine that does nothing else
     start = time.perf_counter()
     browser.click("input[name=mode][value=place]")
     browser.click("[data-table=ledger] tbody tr", 60)
     assert len(browser.texts("#picture-before g.node")) > 1
     browser.type("[data-table=ledger] input", "moved77")
     assert 0 < len(rows(browser, "ledger")) < 20
-    assert time.perf_counter() - start < 3
+    assert time.perf_counter() - start < 10
 
 
 def test_a_difference_is_told_first(browser: Browser, tmp_path: Path, sample: tuple[Path, foldproof.Report]) -> None:
