@@ -68,6 +68,10 @@ MODELS = {
         "g (float[N, 3, 4] x) => (float[N, 2, 6] y) <int64[2] flat = {1000, 9223372036854775807}, int64[3] two = {-1, 2, 6}>"
         " { z = Reshape (x, flat) y = Reshape (z, two) }"
     ),
+    "more elements than a number tells": (
+        "g () => (float[A, B, C] y, int64 s) <int64[6] pads = {27, -3, -9223372036854775807, 18, 22, 2147483647},"
+        " float[1, 1, 2] w = {1, 2}, float[0, 1, 3] x = {}> { p = Pad (x, pads) y = Conv (p, w) s = Size (y) }"
+    ),
     "an element for none": (
         "g (float[N, 3, M] x) => (int64[2] y, int64[A, B] z) <int64[1] one = {1}, int64[1] more = {28}> {"
         " s = Shape (x) y = Slice (s, one, more) z = Reshape (one, y) }"

@@ -351,8 +351,8 @@ def exact_array(numbers: Sequence[int | Fraction], dtype: ir.DataType) -> np.nda
 def numbers_of(fact: Fact) -> list[int | Fraction] | None:
     """The elements of a tensor of which each is a known number; None for any other value.
 
-    The facts of an invalid model may contradict each other: there must be as many elements as the dims say. And numpy
-    has no array with a dim of 2**62, not even beside one of 0.
+    The facts of an invalid model may contradict each other: there must be as many elements as the dims say, each one
+    that the type can hold. And numpy has no array with a dim of 2**62, not even beside one of 0.
     """
     elements = fact.elements
     if elements is None or fact.kind is not Kind.TENSOR or fact.dtype is None or not fact.is_static:
@@ -360,7 +360,10 @@ def numbers_of(fact: Fact) -> list[int | Fraction] | None:
     dims = [dim for dim in fact.shape or () if isinstance(dim, int)]
     if math.prod(dims) != len(elements) or max(dims, default=0) > MAX_DIM:
         return None
-    numbers = [element for element in elements if isinstance(element, (int, Fraction))]
+    least, most = (0, 2**64 - 1) if fact.dtype is ir.DataType.UINT64 else (-(2**63), 2**63 - 1)
+    if not fact.dtype.is_integer():
+        least, most = -(2**1023), 2**1023
+    numbers = [element for element in elements if isinstance(element, (int, Fraction)) and least <= element <= most]
     return numbers if len(numbers) == len(elements) else None
 
 
