@@ -68,13 +68,14 @@ def ints_of(node: ir.Node, facts: Facts, name: str, index: int) -> tuple[int, ..
     return None if value is None else tuple(value)
 
 
-def axes_in(axes: Sequence[int] | None, rank: int | None) -> tuple[int, ...] | None:
-    """Axes counted from the front; None where they are unknown, out of range, or named twice."""
-    if axes is None or (rank is None and any(axis < 0 for axis in axes)):
+def axes_in(axes: Sequence[int | None] | None, rank: int | None) -> tuple[int, ...] | None:
+    """Axes counted from the front; None where one is unknown (as a reference is), out of range, or named twice."""
+    known = [axis for axis in axes or () if axis is not None]
+    if axes is None or len(known) < len(axes) or (rank is None and any(axis < 0 for axis in known)):
         return None
-    if rank is not None and any(not -rank <= axis < rank for axis in axes):
+    if rank is not None and any(not -rank <= axis < rank for axis in known):
         return None
-    found = tuple(axis + (rank or 0) if axis < 0 else axis for axis in axes)
+    found = tuple(axis + (rank or 0) if axis < 0 else axis for axis in known)
     return found if len(set(found)) == len(found) else None
 
 

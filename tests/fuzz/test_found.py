@@ -208,3 +208,14 @@ def test_data_that_is_not_there_is_not_read_to_tell_of_a_rewrite(tmp_path: Path)
     (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
     with pytest.raises(ModelError, match="lost.bin of the tensor 'x' can't be read"):
         Optimizer(Options(verify=False)).run_file(tmp_path / "m.onnx", tmp_path / "out.onnx")
+
+
+def test_an_axis_that_is_an_attribute_of_the_function_around_it() -> None:
+    model = parse(
+        "g (float[N, 4] x) => (float[N, 2] y, float[2, M] z) { y = fuzz.f <by = 1> (x) t = Transpose (x) z = fuzz.f <by = 0> (t) }",
+        imports='"fuzz": 1',
+        functions='<domain: "fuzz", opset_import: ["": 18]> f <by> (x) => (y) {'
+        " a, b = Split <axis: int = @by, num_outputs = 2> (x) y = Neg (b) }",
+    )
+    onnx.checker.check_model(model)
+    assert Optimizer(Options()).run(model).report.verdict == "verified"
