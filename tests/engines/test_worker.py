@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from foldproof.engines import Allowance, Died, EngineError, OnnxRuntime, OutOfMemory, TimedOut, Worker
+from foldproof.engines import worker as worker_script
 
 ABS = "g (float[N] x) => (float[N] y) { y = Abs (x) }"
 DIVIDE = "g (int32[N] x, int32[N] by) => (int32[N] y) { y = Div (x, by) }"
@@ -101,6 +102,22 @@ def test_a_model_that_wants_too_much_memory_fails(parse):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit holds on Linux only")
+def test_outputs_that_do_not_fit_into_this_process_are_a_lack_of_memory(parse, worker, monkeypatch):
+    """Found by the fuzzer: the child may have more memory than its parent. What is left in the pipe has no reader."""
+    engine = OnnxRuntime(parse(ABS), worker=worker)
+    read = worker_script._read
+
+    def scarce(stream, size):
+        if size > 1 << 20:
+            raise MemoryError
+        return read(stream, size)
+
+    monkeypatch.setattr(worker_script, "_read", scarce)
+    with pytest.raises(OutOfMemory, match="does not fit into memory"):
+        engine.run({"x": np.zeros(1 << 20, np.float32)})
+    assert run_abs(engine) == [1, 2]
+
+
 def test_what_a_run_may_take_is_the_same_for_each(parse, worker):
     """A session keeps what it took, so that the next run could take as much again."""
     engine = OnnxRuntime(parse("g (int64[1] n) => (float[N] y) { y = ConstantOfShape (n) }"), worker=worker)

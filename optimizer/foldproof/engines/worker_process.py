@@ -240,6 +240,9 @@ class Worker:
             cause = cause_of_death(process.returncode, self._words)
             is_short = any(sign in cause for sign in worker.SIGNS_OF_NO_MEMORY)
             raise (OutOfMemory if is_short else Died)(cause) from error
+        except MemoryError as error:  # here, not in the child: what is left of the answer has no reader
+            self.close()
+            raise OutOfMemory("what it hands out does not fit into memory") from error
         except BaseException:  # such as Ctrl-C: the answer would be taken for that to the next request
             self.close()
             raise
