@@ -86,9 +86,12 @@ def bodies_within(graph: ir.Graph) -> Iterable[ir.Graph]:
 
 
 def _bodies_in(graph: ir.Graph) -> Iterator[ir.Graph]:
+    one, many = ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS
     for node in graph:
-        if node.attributes.data:
-            yield from bodies_of(node)
+        for attribute in node.attributes.data.values():  # next to all nodes hold none: those are to cost nothing
+            if attribute.type is one or attribute.type is many:
+                yield from bodies_of(node)
+                break
 
 
 def paths_of(model: ir.Model) -> Iterator[tuple[str, ir.Graph]]:

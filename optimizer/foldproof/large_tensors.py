@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import math
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,11 @@ SPILLED_FROM = 8 << 20
 """New tensors of at least this many bytes are kept in a temporary file, not in memory, until the model is written."""
 
 _PAGE = 4096
+
+
+def are_possible(dims: Iterable[int]) -> bool:
+    """Whether any array has these dims. Of an empty one too the others are limited, as numbers of up to 16 bytes."""
+    return math.prod(dim for dim in dims if dim) <= 1 << 59
 
 
 @contextlib.contextmanager

@@ -62,3 +62,13 @@ def test_parameters_are_elements_of_initializers_and_constants() -> None:
         "g (float[2] x) => (float[2] y) <float[2] w = {1.0, 2.0}> { c = Constant<value = float[3] {1.0, 2.0, 3.0}>() y = Add(x, w) }"
     )
     assert found == Costs(5, None, 0)
+
+
+def test_a_product_of_too_many_terms_is_not_counted() -> None:
+    """17 terms times 17 are more than an expression may have."""
+    rows = ", ".join(f"float[R{k}, 1] r{k}" for k in range(17))
+    columns = ", ".join(f"float[1, C{k}] c{k}" for k in range(17))
+    joined = f"a = Concat <axis = 0> ({', '.join(f'r{k}' for k in range(17))})"
+    other = f"b = Concat <axis = 1> ({', '.join(f'c{k}' for k in range(17))})"
+    found = costs(f"g ({rows}, {columns}) => (float[M, N] y) {{ {joined} {other} y = MatMul (a, b) }}")
+    assert (found.macs, found.macs_unknown) == (None, 1)

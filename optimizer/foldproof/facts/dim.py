@@ -178,11 +178,12 @@ class Dim:
         terms: Monomials with their coefficients (never 0), in canonical order, the constant last.
     """
 
-    __slots__ = ("__weakref__", "_symbols", "interval", "lower", "terms")
+    __slots__ = ("__weakref__", "_symbols", "_text", "interval", "lower", "terms")
     terms: Terms
     interval: tuple[int | None, int | None] | None  # both filled in by dim_order when first asked for
     lower: int | Literal["unknown"] | None
     _symbols: frozenset[Symbol] | None
+    _text: str | None
 
     def __new__(cls, terms: Terms) -> Dim:
         """Returns the one dim with these canonical terms. For this module: it checks nothing."""
@@ -193,7 +194,7 @@ class Dim:
         made.terms = terms
         made.interval = None
         made.lower = "unknown"
-        made._symbols = None
+        made._symbols = made._text = None
         with _INTERNING:
             return _DIMS.setdefault(terms, made)
 
@@ -216,7 +217,9 @@ class Dim:
         return Dim, (self.terms,)
 
     def __str__(self) -> str:
-        return format_dim(self)
+        if self._text is None:
+            self._text = format_dim(self)
+        return self._text
 
     def __repr__(self) -> str:
         return f"Dim({self})"

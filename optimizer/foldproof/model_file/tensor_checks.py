@@ -15,6 +15,7 @@ import onnx
 import onnx_ir as ir
 
 from foldproof.errors import ModelError
+from foldproof.large_tensors import are_possible
 from foldproof.model_file.external_data import Region, check_overlaps, region_of
 
 _Type = ir.DataType
@@ -72,8 +73,7 @@ def _check(tensor: onnx.TensorProto, place: str, model: Path | None, regions: li
         raise _invalid(place, f"has the unknown element type {tensor.data_type}")
     dtype = _Type(tensor.data_type)
     count = math.prod(tensor.dims)
-    # An empty one is no array either, where its other dims are too large: as numbers of up to 16 bytes.
-    if not count and math.prod(dim for dim in tensor.dims if dim) > MAX_BYTES >> 4:
+    if not count and not are_possible(tensor.dims):
         raise _invalid(place, f"has the dims {list(tensor.dims)}, which no tensor has")
     filled = [field for field in _FIELDS if len(getattr(tensor, field))]
     if tensor.data_location == onnx.TensorProto.EXTERNAL:

@@ -10,10 +10,11 @@ from typing import Any
 import onnx_ir as ir
 
 from foldproof.facts import Facts
-from foldproof.facts.dim import DimLike, product
+from foldproof.facts.dim import DimLike, TooComplexError, product
 from foldproof.graphs import all_graphs
 
 Shape = tuple[DimLike, ...]
+_Count = Callable[..., DimLike]  # the multiply-accumulates, by the shapes of the first output and the inputs
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,25 +40,30 @@ class Costs:
 
 def costs_of(model: ir.Model, facts: Facts) -> Costs:
     """The costs of a model as it is now. No weight is read."""
-    counted: Counter[DimLike] = Counter()  # most layers cost the same, and to add expressions takes long
+    counted: Counter[tuple[_Count, tuple[Shape | None, ...]]] = Counter()  # most layers are alike
     unknown = parameters = 0
     for graph in all_graphs(model):
         parameters += sum(_size(value.const_value) for value in graph.initializers.values())
         for node in graph:
             if node.op_type == "Constant" and not node.domain:
                 parameters += sum(_size(each.value) for each in node.attributes.values() if _is_tensor(each))
-            count = _MACS.get(node.op_type) if not node.domain else None
+            count = _count_of(node)
             if count is None:
                 continue
-            macs = _macs(node, facts, count) if graph is model.graph else None
-            if macs is None:
-                unknown += 1
+            if graph is model.graph and node.outputs:
+                counted[count, tuple([facts.of(value).shape for value in (node.outputs[0], *node.inputs)])] += 1
             else:
-                counted[macs] += 1
+                unknown += 1
     total: DimLike = 0
-    for macs, times in counted.items():
-        total = total + macs * times
-    return Costs(parameters, (total if isinstance(total, int) else str(total)) if counted else None, unknown)
+    is_any_known = False
+    for (count, shapes), times in counted.items():
+        try:
+            total = total + count(*shapes) * times
+        except (TypeError, IndexError, TooComplexError):  # a shape is not known, or an input is not there
+            unknown += times
+        else:
+            is_any_known = True
+    return Costs(parameters, (total if isinstance(total, int) else str(total)) if is_any_known else None, unknown)
 
 
 def _is_tensor(attribute: ir.Attr) -> bool:
@@ -68,39 +74,31 @@ def _size(tensor: ir.TensorProtocol | None) -> int:
     return 0 if tensor is None else tensor.size
 
 
-def _macs(node: ir.Node, facts: Facts, count: Callable[..., DimLike]) -> DimLike | None:
-    shapes = [facts.of(value).shape if value is not None else None for value in node.inputs]
-    try:
-        return count(node, facts.of(node.outputs[0]).shape, *shapes)
-    except (TypeError, IndexError):  # a shape that is not known, or an input that is not there
-        return None
-
-
-def _convolution(weight: int) -> Callable[..., DimLike]:
-    def macs(node: ir.Node, y: Shape, *inputs: Shape) -> DimLike:
+def _convolution(weight: int) -> _Count:
+    def macs(y: Shape, *inputs: Shape) -> DimLike:
         return product((*y, *inputs[weight][1:]))
 
     return macs
 
 
-def _transposed_convolution(node: ir.Node, y: Shape, x: Shape, w: Shape, *_: Shape) -> DimLike:
+def _transposed_convolution(y: Shape, x: Shape, w: Shape, *_: Shape) -> DimLike:
     return product((*x, *w[1:]))
 
 
-def _matrix_product(node: ir.Node, y: Shape, a: Shape, *_: Shape) -> DimLike:
+def _matrix_product(y: Shape, a: Shape, *_: Shape) -> DimLike:
     return product((*y, a[-1]))
 
 
-def _gemm(node: ir.Node, y: Shape, a: Shape, *_: Shape) -> DimLike:
-    return product((*y, a[0 if node.attributes.get_int("transA", 0) else 1]))
+def _transposed_product(y: Shape, a: Shape, *_: Shape) -> DimLike:
+    return product((*y, a[0]))
 
 
-def _recurrent(node: ir.Node, y: Shape, x: Shape, w: Shape, r: Shape, *_: Shape) -> DimLike:
+def _recurrent(y: Shape, x: Shape, w: Shape, r: Shape, *_: Shape) -> DimLike:
     return product(x[:2]) * (product(w) + product(r))
 
 
 # By the operators' definitions. Biases and element-wise arithmetic are not counted, as is usual.
-_MACS: dict[str, Callable[..., DimLike]] = {
+_MACS: dict[str, _Count] = {
     "Conv": _convolution(1),
     "ConvInteger": _convolution(1),
     "QLinearConv": _convolution(3),
@@ -108,8 +106,17 @@ _MACS: dict[str, Callable[..., DimLike]] = {
     "MatMul": _matrix_product,
     "MatMulInteger": _matrix_product,
     "QLinearMatMul": _matrix_product,
-    "Gemm": _gemm,
+    "Gemm": _matrix_product,
     "RNN": _recurrent,
     "GRU": _recurrent,
     "LSTM": _recurrent,
 }
+
+
+def _count_of(node: ir.Node) -> _Count | None:
+    """How to count the multiply-accumulates of a node; None for an operator that has none, or is not known."""
+    if node.domain:
+        return None
+    if node.op_type == "Gemm" and node.attributes.get_int("transA", 0) != 0:
+        return _transposed_product
+    return _MACS.get(node.op_type)

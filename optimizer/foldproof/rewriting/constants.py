@@ -9,7 +9,7 @@ import onnx_ir as ir
 
 from foldproof.facts.schema_inference import schema_of
 from foldproof.graphs import admitted_types, tensor_type
-from foldproof.large_tensors import SPILLED_FROM, Spill
+from foldproof.large_tensors import SPILLED_FROM, Spill, are_possible
 from foldproof.rewriting.names import Names
 from foldproof.rewriting.rule import Reason
 
@@ -75,6 +75,8 @@ class Constants:
         Returns:
             The value, or the reason why it can't be stored.
         """
+        if not are_possible(tensor.shape.numpy()):
+            return _impossible(tensor)
         if type(tensor) is ir.Tensor and tensor.nbytes >= SPILLED_FROM:
             tensor = self._spill.tensor(tensor.numpy())
         name_it = self._names.derive if replaces else self._names.fresh
@@ -101,6 +103,8 @@ class Constants:
             graph: The graph whose output it becomes.
             root: The main graph or function in which that graph stands.
         """
+        if not are_possible(tensor.shape.numpy()):
+            return _impossible(tensor)
         # Under IR version 3 a body can't hold an initializer: its inputs, where it must be listed, have a meaning.
         listed_in_body = self._inputs_list_initializers and graph is not root
         if root is not self._model.graph or listed_in_body:
@@ -165,6 +169,10 @@ def _key(tensor: ir.TensorProtocol) -> _Key | None:
         return tensor.dtype, tuple(tensor.shape.numpy()), tensor.tobytes()
     except (OSError, ValueError):  # its external data file is missing, or may not be read
         return None
+
+
+def _impossible(tensor: ir.TensorProtocol) -> Reason:
+    return Reason("no file may hold a tensor with the dims {}", list(tensor.shape.numpy()))
 
 
 def _value_of(tensor: ir.TensorProtocol, name: str) -> ir.Value:

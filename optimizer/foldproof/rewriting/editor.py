@@ -145,7 +145,8 @@ class Editor:
         root = self._facts.root(graph)
         if output.is_graph_output():
             return self._constants.store_as_output(tensor, str(output.name), graph, root)
-        return self._constants.store(tensor, str(output.name), root, replaces=True)
+        # An output that a node leaves out has no name, and is never read.
+        return self._constants.store(tensor, output.name or "constant", root, replaces=bool(output.name))
 
     def _built(
         self, node: ir.Node, gone: Sequence[ir.Node], build: Callable[[Builder], ir.Value | Sequence[ir.Value | None]]
@@ -224,13 +225,15 @@ class Editor:
     def _discard(self, node: ir.Node) -> None:
         """Takes a node out of its graph, with all that its bodies hold."""
         # A body that another node has taken over stays.
-        own = (body for body in bodies_of(node) if self._facts.owner(body) is node)
-        gone = [node, *(each for body in own for each in body.all_nodes())]
+        own = [body for body in bodies_of(node) if self._facts.owner(body) is node]
+        gone = [node, *(each for body in own for each in body.all_nodes())] if own else [node]
         read: list[list[ir.Value]] = []
         for each in gone:
-            read.append([value for value in each.inputs if value is not None])
-            for index in range(len(each.inputs)):
-                each.replace_input_with(index, None)
+            inputs = each.inputs
+            read.append([value for value in inputs if value is not None])
+            for index, value in enumerate(inputs):
+                if value is not None:
+                    each.replace_input_with(index, None)
         for each in gone:  # what is in no graph any more is not offered to rules
             if each.graph is not None:
                 each.graph.remove(each)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from foldproof.facts.dim import Dim, DimLike, at_least, exact_div, floor_div
 from foldproof.facts.fact import MAX_ELEMENTS, Element, Fact
 from foldproof.facts.registry import NodeView
-from foldproof.facts.transfer._broadcast import static_count
+from foldproof.facts.transfer._broadcast import static_count, static_sizes
 
 Positions: TypeAlias = "npt.NDArray[np.int64]"
 
@@ -106,9 +106,13 @@ def static_shape(shape: Sequence[DimLike] | None) -> tuple[int, ...] | None:
 
 
 def is_small(shape: Sequence[DimLike]) -> bool:
-    """Whether the elements of a result are worth tracking: asked before an array of that size is made."""
-    count = static_count(tuple(shape))
-    return count is not None and 0 <= count <= MAX_ELEMENTS
+    """Whether the elements of a result are worth tracking: asked before an array of that size is made.
+
+    An empty one may be too large as well: what is indexed along a dim of 2**32 takes as many indices.
+    """
+    dims = tuple(shape)
+    count = static_count(dims)
+    return count is not None and count <= MAX_ELEMENTS and all(0 <= dim <= MAX_ELEMENTS for dim in static_sizes(dims))
 
 
 def positions(fact: Fact, offset: int = 0) -> Positions | None:
@@ -119,7 +123,7 @@ def positions(fact: Fact, offset: int = 0) -> Positions | None:
         offset: The position of its first element, to tell the elements of several tensors apart.
     """
     elements, shape = fact.elements, static_shape(fact.shape)
-    if elements is None or shape is None or len(elements) != math.prod(shape):
+    if elements is None or shape is None or len(elements) != math.prod(shape) or not is_small(shape):
         return None
     return np.arange(offset, offset + len(elements), dtype=np.int64).reshape(shape)
 

@@ -13,7 +13,7 @@ from foldproof.facts.registry import NodeView, infers
 from foldproof.facts.transfer import _arithmetic as arithmetic
 from foldproof.facts.transfer._broadcast import static_count, static_sizes
 from foldproof.facts.transfer._elements import fits, is_integer, magnitude, mapped, significand_bits, truth
-from foldproof.facts.transfer._moves import scalar
+from foldproof.facts.transfer._moves import is_small, scalar
 from foldproof.facts.transfer.casts import dtype_attribute
 
 
@@ -108,9 +108,9 @@ def eye_like(node: NodeView) -> Fact:
     """EyeLike-9..22: ones on the k-th diagonal of a matrix of the input's shape."""
     data = node.input(0)
     dtype = dtype_attribute(node, "dtype", data.dtype)
-    shape, count = data.shape, static_count(data.shape)
+    shape = data.shape
     elements = None
-    if shape is not None and len(shape) == 2 and count is not None and count <= MAX_ELEMENTS:
+    if shape is not None and len(shape) == 2 and is_small(shape):
         rows, columns, k = shape[0], shape[1], node.attribute("k", 0)
         if isinstance(rows, int) and isinstance(columns, int):
             elements = [int(column - row == k) for row in range(rows) for column in range(columns)]
