@@ -57,6 +57,8 @@ def is_data_name(name: str, destination: Path, *, with_token: bool = False) -> b
         destination: The model's file.
         with_token: Only names with a token count, which nobody but us gives.
     """
+    if not name.startswith(f"{destination.name}."):  # as next to all files of a large folder
+        return False
     token = r"\.[0-9a-f]{8}" if with_token else r"(\.[0-9a-f]{8})?"
     return re.fullmatch(re.escape(destination.name) + token + r"(\.[0-9]+)?\.data", name) is not None
 

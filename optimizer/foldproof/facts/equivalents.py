@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from foldproof.facts.engine import Facts
 
 _Each = TypeVar("_Each", ir.Node, ir.Value)
+_Computed: TypeAlias = "dict[ir.Graph, list[ir.Node]]"  # of one computation, the nodes by their graphs
 _Key: TypeAlias = "tuple[ir.DataType, tuple[DimLike, ...], tuple[DimLike, ...]]"
 
 
@@ -95,8 +96,8 @@ class Equivalents:
         self._facts = facts
         # By the graph too: of a thousand branches that hold the same, none looks into the others.
         self._first: dict[_Key, dict[ir.Graph | None, list[ir.Value]]] = {}
-        self._computed: dict[Hashable, dict[ir.Graph, list[ir.Node]]] = {}
-        self._computations: dict[ir.Node, tuple[Sequence[ir.Value | None], Hashable]] = {}
+        self._computed: dict[Hashable, _Computed] = {}
+        self._computations: dict[ir.Node, tuple[Sequence[ir.Value | None], _Computed | None]] = {}
         self._stored: dict[Hashable, _Group] = {}
 
     def earlier_node(self, node: ir.Node) -> ir.Node | None:
@@ -104,17 +105,19 @@ class Equivalents:
 
         Random and unknown operators compute nothing twice, and nodes with bodies are not compared.
         """
-        key = self._computation(node)
-        if key is None or not self._facts.is_deterministic(node):
+        computed = self._computation(node)
+        if computed is None:
             return None
+        assert node.graph is not None
+        here = computed.get(node.graph)
+        if len(computed) == 1 and here is not None and len(here) == 1 and here[0] is node:
+            return None  # as for nearly all nodes that are asked about again
         order = self._facts.order
-        computed = self._computed.setdefault(key, {})
         for graph in order.graphs_around(node.graph) if computed else ():
             for other in computed.get(graph, ()):
-                is_there = other is not node and other.graph is graph and self._computation(other) == key
+                is_there = other is not node and other.graph is graph and self._computation(other) is computed
                 if is_there and order.is_ready(other.outputs[0], node):
                     return other
-        assert node.graph is not None
         _enter(node, computed.setdefault(node.graph, []), lambda other: other.graph is not None)
         return None
 
@@ -133,18 +136,17 @@ class Equivalents:
             group.add(value)
         return other
 
-    def _computation(self, node: ir.Node) -> Hashable:
-        """What makes two nodes compute the same; None for a node that can't be compared."""
-        inputs, content = self._computations.get(node, (None, None))
+    def _computation(self, node: ir.Node) -> _Computed | None:
+        """The nodes that compute the same as this one; None for a node that can't be compared."""
+        inputs, computed = self._computations.get(node, (None, None))
         if inputs is not node.inputs:  # they are a new tuple after each change
-            content = self._content(node)
-            self._computations[node] = node.inputs, content
-        if content is None:
-            return None
-        return content, tuple([bool(output.name) for output in node.outputs])
+            content = self._content(node) if self._facts.is_deterministic(node) else None
+            computed = None if content is None else self._computed.setdefault(content, {})
+            self._computations[node] = node.inputs, computed
+        return computed
 
     def _content(self, node: ir.Node) -> Hashable:
-        """The operator, the inputs and the attributes; None where an attribute can't be compared."""
+        """The operator, the inputs, the attributes and which outputs are left out; None where it can't be compared."""
         attributes = []
         for name, attribute in sorted(node.attributes.data.items()):
             content = _attribute_content(attribute)
@@ -152,7 +154,8 @@ class Equivalents:
                 return None
             attributes.append((name, attribute.type, content))
         inputs = tuple([self._input_content(value) for value in node.inputs])
-        return node.domain, node.op_type, node.overload, inputs, tuple(attributes)
+        outputs = tuple([bool(output.name) for output in node.outputs])
+        return node.domain, node.op_type, node.overload, inputs, tuple(attributes), outputs
 
     def _input_content(self, value: ir.Value | None) -> Hashable:
         """An input as it is compared: a small constant by its content, all else by what it is."""
@@ -183,8 +186,10 @@ class Equivalents:
 
     def _key(self, value: ir.Value) -> _Key | None:
         fact = self._facts.of(value)
+        if fact.dtype is not ir.DataType.INT64:  # first, as next to no value is one
+            return None
         dims, shape = fact.dims, fact.shape
-        if dims is None or shape is None or fact.dtype is not ir.DataType.INT64:
+        if dims is None or shape is None:
             return None
         return (fact.dtype, shape, dims) if any(isinstance(dim, Dim) for dim in dims) else None
 

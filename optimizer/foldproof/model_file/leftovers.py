@@ -32,10 +32,11 @@ def sweep(destination: Path, keep: Collection[Path] = ()) -> None:
         destination: The model's file.
         keep: Files that stay: those of the input.
     """
-    beside = list(destination.parent.iterdir())
+    folder = destination.parent
+    names = os.listdir(folder)  # noqa: PTH208  much faster, in a folder of thousands of files
     pattern = re.compile(re.escape(f".{destination.name[:_KEPT]}.") + r"[0-9a-f]{8}\.(onnx|text)")
-    staged = {path for path in beside if pattern.fullmatch(path.name)}
-    data = [path for path in beside if is_data_name(path.name, destination)]
+    staged = {folder / name for name in names if pattern.fullmatch(name)}
+    data = [folder / name for name in names if is_data_name(name, destination)]
     if not staged and not data:  # so that no large model is read for nothing
         return
     living = {path for path in staged if path.suffix == ".onnx" and _is_held(path)}

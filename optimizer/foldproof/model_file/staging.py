@@ -117,7 +117,9 @@ class Staged:
         """The data files of the model at the destination that the new one does not refer to."""
         if self._layout.in_place:
             return set() if self._layout.link else {path for path in self._inputs if path.is_file()}
-        beside = {path for path in self.destination.parent.iterdir() if is_data_name(path.name, self.destination)}
+        folder = self.destination.parent
+        names = os.listdir(folder)  # noqa: PTH208  much faster, in a folder of thousands of files
+        beside = {folder / name for name in names if is_data_name(name, self.destination)}
         beside -= set(self._data)
         if not beside:  # so that no large model is read for nothing
             return set()

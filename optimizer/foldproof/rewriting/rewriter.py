@@ -95,6 +95,7 @@ class Rewriter:
         self._settled: list[ir.Node] = []
         self._fuel = 0
         self._may_be_annotated = True
+        self._cleaned_after = -1
         self._malformed: dict[ir.Node, Reason | None] = {}
         self.ledger = Ledger()
         self.entries: dict[ir.Node, Entry] = {}
@@ -262,6 +263,8 @@ class Rewriter:
 
     def _clean_initializers(self) -> bool:
         """Offers each initializer to its rules; whether nodes read others now, so that rules may apply there."""
+        if self._cleaned_after == len(self.ledger):  # nothing was rewritten since
+            return False
         forwarded = False
         rules = [rule for rule in self._rules if rule.of_initializers]
         annotated = annotated_names(self._model) if rules and self._may_be_annotated else set()
@@ -275,6 +278,7 @@ class Rewriter:
                             continue
                         forwarded = forwarded or isinstance(outcome, Forward)
                         break
+        self._cleaned_after = len(self.ledger)
         return forwarded
 
     def _remove_initializer(self, rule: Rule, value: ir.Value, graph: ir.Graph, outcome: Remove | Forward) -> bool:
