@@ -98,6 +98,7 @@ class Staged:
         with _as_write_error(self.destination), self, folder_locked(folder):
             old = self._old_data()
             is_ours = is_output and not self._layout.in_place  # the person's own name stays theirs
+            was_link = self.destination.is_symlink()
             for path in self._data if is_output else ():
                 earlier_output.remember(path)
             if is_ours:
@@ -108,8 +109,8 @@ class Staged:
                 sync_folder(folder)
             finally:
                 if not self.outcome.exists():
-                    if is_ours:
-                        earlier_output.remember(self.destination)  # where a link was replaced, it is another path
+                    if is_ours and was_link:  # which was replaced, so that it is another path
+                        earlier_output.remember(self.destination)
                     self._take_away(old)
         return self.size
 
