@@ -142,3 +142,15 @@ def test_without_onnxruntime_the_error_says_what_to_install(parse, monkeypatch):
     model = parse("g (float[2] x) => (float[2] y) { y = Abs(x) }")
     with pytest.raises(UnverifiedError, match=r"foldproof\[onnxruntime\]"):
         verify(model, model)
+
+
+@pytest.mark.parametrize("nothing", ["<float nothing = {0}> {", "{ nothing = Neg (high)"])
+def test_what_has_no_name_is_not_read_where_an_input_is_left_out(parse, nothing):
+    """The evaluator keeps all values by name, the empty one too."""
+    model = parse(f"g (float[N] x, float high) => (float[N] y) {nothing} y = Clip (x, , high) }}")
+    for tensor in model.graph.initializer:
+        tensor.name = ""
+    for node in model.graph.node:
+        node.output[0] = node.output[0].replace("nothing", "")
+    feeds = {"x": np.array([-5, 5], np.float32), "high": np.array(3, np.float32)}
+    assert Reference(model).run(feeds)[0].tolist() == [-5, 3]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import onnx
 
 from foldproof import kernels
+from foldproof.protos import scopes
 
 
 class ReferenceSession:
@@ -32,6 +34,7 @@ class ReferenceSession:
                 proto = onnx.ModelProto.FromString(bytes(content))
                 if folder is not None:
                     onnx.load_external_data_for_model(proto, folder)
+            _name_all(proto)
             self._evaluator = _evaluator(proto)
         except Exception as error:
             raise RuntimeError(f"the ONNX reference can't load it: {error}") from error
@@ -59,6 +62,21 @@ class ReferenceSession:
             raise
         except Exception as error:
             raise RuntimeError(f"{type(error).__name__}: {error}") from error
+
+
+def _name_all(proto: onnx.ModelProto) -> None:
+    """Names outputs that are left out, and takes away initializers without a name.
+
+    The evaluator keeps all that it computes by name, and so hands those over for inputs that are left out.
+    """
+    numbers = itertools.count()
+    for scope in scopes(proto):
+        for node in scope.nodes:
+            for index, name in enumerate(node.output):
+                node.output[index] = name or f"left out: {next(numbers)}"
+        stored = [] if scope.graph is None else scope.graph.initializer
+        for tensor in [each for each in stored if not each.name]:
+            stored.remove(tensor)
 
 
 def _evaluator(proto: onnx.ModelProto) -> Any:
