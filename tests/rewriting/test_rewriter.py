@@ -248,3 +248,10 @@ def test_early_rules_are_asked_from_the_outputs_to_the_inputs_and_again_with_all
 
     rewrite_by(parse("g (float[N] x) => (float[N] y) { z = Neg (x)  y = Neg (z) }"), [early, late])
     assert asked == [("early", "y"), ("early", "z"), *((kind, name) for name in "zy" for kind in ("early", "late"))]
+
+
+def test_a_reason_names_a_value_and_reads_none_of_its_elements() -> None:
+    """Found by the fuzzer: the elements of a 6-bit type need not be any."""
+    torn = ir.LazyTensor(lambda: ir.tensor([][0]), dtype=ir.DataType.FLOAT6E2M3, shape=ir.Shape([2]))
+    value = ir.Value(name="low", const_value=torn)
+    assert str(Reason("{} is not known to be below {}", value, 3)) == "low is not known to be below 3"

@@ -28,7 +28,7 @@ class Reason:
 
     Args:
         template: A sentence without its full stop, with `{}` for each argument.
-        arguments: What goes in, such as a dim.
+        arguments: What goes in, such as a dim. A value of the model goes in by its name.
     """
 
     template: str
@@ -39,7 +39,8 @@ class Reason:
         object.__setattr__(self, "arguments", arguments)
 
     def __str__(self) -> str:
-        return self.template.format(*self.arguments)
+        # A value's own text shows its elements, which it might not have.
+        return self.template.format(*(each.name if isinstance(each, ir.Value) else each for each in self.arguments))
 
 
 @dataclasses.dataclass(frozen=True)
