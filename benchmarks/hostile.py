@@ -51,7 +51,7 @@ _OPTIONS: tuple[Sequence[str], ...] = (("--no-verify",), ())
 def _measured(name: str, write: Callable[[Path], None], timeout: float, options: Sequence[str]) -> bool:
     """Runs one file and prints its row; whether it ended as it must."""
     with tempfile.TemporaryDirectory(prefix="foldproof-hostile-") as folder:
-        path, target = Path(folder, "model", "model.onnx"), Path(folder, "out.onnx")
+        path, target = Path(folder, "model", f"model{Path(name).suffix or '.onnx'}"), Path(folder, "out.onnx")
         path.parent.mkdir()
         write(path)
         command = [sys.executable, "-m", "foldproof.cli", "optimize", str(path), "-o", str(target), "-q", *options]

@@ -13,7 +13,10 @@ LARGE = 1 << 40
 """More elements or iterations than anything has."""
 
 FILES: dict[str, Callable[[Path], None]] = {}
-"""What each kind is called, and what writes it: a model of that path, and what it needs beside it."""
+"""What each kind is called, and what writes it: a model of that path, and what it needs beside it.
+
+Where what it is called ends in `.json` or like another form, so does the path. The output comes into the folder above.
+"""
 
 _MODELS: dict[str, Callable[[], onnx.ModelProto]] = {}
 
@@ -246,6 +249,52 @@ _MODELS["Einsum on which onnxruntime's loading hangs"] = _text(
     'g (float[A, B] x) => (float[N] y) { y = Einsum <equation = "i&j->i"> (x, x) }'
 )
 
+# Little that comes out, and much that it takes ------------------------------------------------------------------------
+
+
+def _doubled(count: int) -> str:
+    return " ".join(f"s{k + 1} = StringConcat (s{k}, s{k})" for k in range(count))
+
+
+_STORED_STRING = '<string s0 = {"abcdefgh"}>'
+_MODELS["40 StringConcat of twice the same"] = _text(
+    f"g (string s0) => (string y) {{ {_doubled(40)} y = Identity (s40) }}"
+)
+_MODELS["40 StringConcat of twice a constant"] = _text(
+    f"g () => (string y) {_STORED_STRING} {{ {_doubled(40)} y = Identity (s40) }}"
+)
+_MODELS["StringSplit of a string of 8 GiB"] = _text(
+    f"g () => (string[A] y, int64 n) {_STORED_STRING} {{ {_doubled(30)} y, n = StringSplit (s30) }}"
+)
+_MODELS["27 StringConcat of eight strings"] = _text(
+    'g () => (string[8] y) <string[8] s0 = {"a", "b", "c", "d", "e", "f", "g", "h"}>'
+    f" {{ {_doubled(27)} y = Identity (s27) }}"
+)
+_MODELS["Loop that doubles a string 40 times"] = _text(
+    'g () => (string y) <string x = {"abcdefgh"}, int64 n = {40}, bool c = {1}> { '
+    + _loop("n", "o = Identity (k) t = StringConcat (s, s)", "string")
+    + " }"
+)
+_MODELS["Einsum of all four dims"] = _text(
+    'g (float[200, 200] x) => (float y) { y = Einsum <equation = "ab,cd,ac,bd->"> (x, x, x, x) }'
+)
+_MODELS["ConvTranspose by a kernel of 64 x 64"] = _text(
+    "g (float[1, 1, 600, 600] x) => (float[1, 1, A, B] y)"
+    " { s = Constant <value_ints = [1, 1, 64, 64]> () w = ConstantOfShape (s) y = ConvTranspose (x, w) }"
+)
+_MODELS["ConvInteger by a kernel of 64 x 64"] = _text(
+    "g (uint8[1, 1, 1024, 1024] x, uint8[1, 1, 64, 64] w) => (int32[1, 1, A, B] y) { y = ConvInteger (x, w) }"
+)
+_MODELS["Attention over 40,000 positions"] = lambda: onnx.parser.parse_model(
+    '<ir_version: 11, opset_import: ["": 23]> g (float[1, 1, 40000, 8] q) => (float[1, 1, 40000, 8] y)'
+    " { y = Attention (q, q, q) }"
+)
+_MODELS["LSTM of 200,000 steps"] = _text(
+    "g (float[200000, 1, 1] x, float[1, 2048, 1] w, float[1, 2048, 512] r) => (float[1, 1, 512] h)"
+    " { y, h = LSTM <hidden_size = 512> (x, w, r) }"
+)
+
+
 # Much of something ----------------------------------------------------------------------------------------------------
 
 _MODELS["expressions over dims that multiply"] = _text(
@@ -380,6 +429,31 @@ def _an_archive(path: Path) -> None:
 @_file
 def _a_pipe(path: Path) -> None:
     os.mkfifo(path)
+
+
+@_file
+def _a_pipe_where_a_dead_run_may_have_left_a_model(path: Path) -> None:
+    path.write_bytes(_calls(1, 1).SerializeToString())
+    os.mkfifo(path.parent.parent / ".out.onnx.deadbeef.onnx")
+
+
+@_file
+def _a_file_of_3_GiB(path: Path) -> None:
+    path.touch()
+    os.truncate(path, 3 << 30)
+
+
+_HEAD = '<ir_version: 10, opset_import: ["": 21]> g'
+for _name, _content in {
+    "types 20,000 deep .onnxtxt": f"{_HEAD} ({'seq(' * 20_000}float{')' * 20_000} x) => (float y) {{ y = Size (x) }}",
+    "graphs 30,000 deep .onnxtxt": f"{_HEAD} (bool c) => (float y) {{ "
+    + "y = If (c) <then_branch = g () => (float y) {" * 30_000
+    + "}>" * 30_000,
+    "brackets 300,000 deep .onnxtxt": f"{_HEAD} (float x) => (float y) <float w = {'{' * 300_000}",
+    "a number of five million digits .json": '{"irVersion": "' + "9" * 5_000_000 + '"}',
+    "graphs 20,000 deep .textproto": "graph { node { attribute { g { " * 20_000,
+}.items():
+    FILES[_name] = lambda path, content=_content: path.write_text(content)  # type: ignore[misc]
 
 
 @_file

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -143,6 +144,17 @@ class TestInPlace:
         assert result.exit_code == 0, result.output
         assert operators(onnx.load(model)) == {"Size": 1}
         assert files(model.parent) == ["model.onnx"]
+
+    @pytest.mark.parametrize("place", ["inside", "outside"])
+    def test_its_size_is_what_it_was(self, place: str, tmp_path: Path) -> None:
+        model, report = tmp_path / "f" / "in.onnx", tmp_path / "r.json"
+        model.parent.mkdir()
+        save(OLD, model, place)
+        sizes = [sum(path.stat().st_size for path in model.parent.iterdir())]
+        assert command("optimize", model, "--in-place", "--no-verify", "--json", report).exit_code == 0
+        sizes.append(sum(path.stat().st_size for path in model.parent.glob("in.onnx*")))  # the old data may stay
+        assert sizes[0] != sizes[1]
+        assert list(json.loads(report.read_text())["bytes"].values()) == sizes
 
     def test_it_stays_the_persons_own(self, model: Path) -> None:
         other = model.with_name("other.onnx")

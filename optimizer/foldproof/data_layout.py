@@ -83,6 +83,7 @@ def linked_location(data: Path, destination: Path) -> str:
 
     Raises:
         UsageError: The file lies neither in the model's folder nor below it. ONNX lets no location leave the folder.
+            Or its path is not in UTF-8.
     """
     folder, real = Path(os.path.realpath(destination.parent)), Path(os.path.realpath(data))
     if not real.is_relative_to(folder):
@@ -92,4 +93,25 @@ def linked_location(data: Path, destination: Path) -> str:
             hint="Write the output to the folder of the weights or above it, or leave out --link-weights",
         )
     named = Path(os.path.realpath(data.parent)) / data.name  # it may be a link itself, and stays that
-    return (named if named.is_relative_to(folder) else real).relative_to(folder).as_posix()
+    location = (named if named.is_relative_to(folder) else real).relative_to(folder).as_posix()
+    return spelled(location, destination)
+
+
+def spelled(location: str, destination: Path) -> str:
+    """The location of a data file, if a model can hold it: its strings are in UTF-8, and names of files need not be.
+
+    Args:
+        location: The path of the file, from the model's folder.
+        destination: The model's file.
+
+    Raises:
+        UsageError: It can't.
+    """
+    try:
+        location.encode()
+    except UnicodeEncodeError as error:
+        raise UsageError(
+            f"the model {destination} can't name its data file {location}: that name is not in UTF-8",
+            hint="Choose another name for the output, or put the data into the model with --external-data never",
+        ) from error
+    return location

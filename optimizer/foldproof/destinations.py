@@ -6,12 +6,13 @@ import contextlib
 import json
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from foldproof import earlier_output
-from foldproof.errors import UsageError
+from foldproof.data_layout import is_data_name
+from foldproof.errors import UsageError, WriteError
 
 
 def check_destination(
@@ -30,7 +31,7 @@ def check_destination(
         UsageError: As said, or the path can't be looked at.
     """
     hint = f"Name another file with {option}"
-    try:
+    with _looking_at(target, hint):
         if not target.exists():
             return
         if target.is_dir():
@@ -42,8 +43,6 @@ def check_destination(
             return
         if is_input:
             raise UsageError(f"{target} is an input, which is never overwritten", hint=hint)
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{target} can't be written: {error}", hint=hint) from error
     if not force and not earlier_output.is_ours(target):
         raise UsageError(
             f"{target} is there already, and it is not an earlier output",
@@ -52,28 +51,71 @@ def check_destination(
 
 
 def check_report(
-    target: Path, models: Iterable[Path], *, force: bool, what: str = "report", option: str = "--json"
+    target: Path,
+    read: Iterable[Path],
+    written: Iterable[Path] = (),
+    *,
+    force: bool,
+    others: Iterable[Path | None] = (),
+    what: str = "report",
+    option: str = "--json",
 ) -> None:
-    """Refuses, before anything is done, a file beside the model that `write_text` may not write.
+    """Refuses, before anything is done, a file beside the models that `write_text` may not write.
 
     Args:
         target: The file.
-        models: The models that are read and written.
+        read: The files that are read. Those that the models among them have their data in count as read too.
+        written: The models that are written, whose data files have no names yet.
         force: Overwrite a file that is not an earlier output.
+        others: The other files that are written; None for one that nobody wants.
         what: What to call it in an error.
         option: The option by which the person named the file.
 
     Raises:
-        UsageError: It is `-` or a model's file, its folder is not there, or see `check_destination`.
+        UsageError: It is `-` or a file of the same run, its folder is not there, or see `check_destination`.
     """
-    models = list(models)
     if target == Path("-"):
         raise UsageError(f"the {what} can't go to the standard output", hint=f"Name a file with {option}")
-    if target.absolute() in [model.absolute() for model in models]:
-        raise UsageError(f"{target} is a file of the same run", hint=f"Name another file with {option}")
-    if not target.absolute().parent.is_dir():
-        raise UsageError(f"the {what} can't be written: there is no folder {target.parent}")
-    check_destination(target, models, force=force, option=option)
+    read, hint = list(read), f"Name another file with {option}"
+    with _looking_at(target, hint):
+        folder = os.path.realpath(target.parent)
+        same_run = {os.path.realpath(path) for path in (*read, *written, *others) if path is not None}
+        if os.path.realpath(target) in same_run or any(
+            is_data_name(target.name, model) and os.path.realpath(model.parent) == folder for model in written
+        ):
+            raise UsageError(f"{target} is a file of the same run", hint=hint)
+        if not target.absolute().parent.is_dir():
+            raise UsageError(f"the {what} can't be written: there is no folder {target.parent}", hint=hint)
+        data = _data_near(Path(folder), read) if target.exists() else ()
+        check_destination(target, [*read, *data], force=force, option=option)
+
+
+def _data_near(folder: Path, models: Iterable[Path]) -> Iterator[Path]:
+    """The data files of those models that may have some in a folder: ONNX lets no location leave the model's own."""
+    from foldproof.model_file import data_of
+
+    for model in models:
+        for home in {model, Path(os.path.realpath(model))}:  # the data may lie beside the file that a link leads to
+            if folder.is_relative_to(os.path.realpath(home.parent)):
+                yield from data_of(home)
+
+
+@contextlib.contextmanager
+def _looking_at(target: Path, hint: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{target} can't be written: {error}", hint=hint) from error
+
+
+@contextlib.contextmanager
+def after_writing(model: Path) -> Iterator[None]:
+    """Says of a file beside a model that can't be written that the model itself is."""
+    try:
+        yield
+    except WriteError as error:
+        error.reason = f"{error.reason}. The model itself is written, to {model}"
+        raise
 
 
 def write_json(content: dict[str, Any], target: Path, *, what: str = "report", option: str = "--json") -> None:
@@ -91,7 +133,7 @@ def write_text(text: str, target: Path, *, what: str = "report", option: str = "
         option: The option by which the person named the file.
 
     Raises:
-        UsageError: It can't be written.
+        WriteError: It can't be written.
     """
     temporary: str | None = None
     try:
@@ -109,7 +151,7 @@ def write_text(text: str, target: Path, *, what: str = "report", option: str = "
         if temporary is not None:
             with contextlib.suppress(OSError):
                 Path(temporary).unlink()
-        raise UsageError(f"the {what} can't be written: {error}", hint=f"Name another file with {option}") from error
+        raise WriteError(f"the {what} can't be written: {error}", hint=f"Name another file with {option}") from error
 
 
 def check_empty(folder: Path) -> None:

@@ -7,6 +7,12 @@ turns an error into its `exit_status`; a library user catches `FoldproofError`.
 from __future__ import annotations
 
 
+def in_brief(text: object, most: int) -> str:
+    """What somebody else's error says, on one line of so many characters at most."""
+    words = " ".join(str(text).split())
+    return words if len(words) <= most else f"{words[: most - 4]} ..."
+
+
 class FoldproofError(Exception):
     """The root of all errors of this package.
 

@@ -21,7 +21,14 @@ import onnx_ir as ir
 from foldproof import model_file
 from foldproof.attempts import Attempts
 from foldproof.bisection import Suspicion, first_bad
-from foldproof.destinations import check_destination, check_empty, check_report, write_json, write_text
+from foldproof.destinations import (
+    after_writing,
+    check_destination,
+    check_empty,
+    check_report,
+    write_json,
+    write_text,
+)
 from foldproof.errors import UnverifiedError, UnverifiedWarning, UsageError, VerificationError
 from foldproof.facts import Facts
 from foldproof.integrations.torch_program import Program, is_program, with_model
@@ -107,6 +114,7 @@ class Optimizer:
     def _run(self, model: AnyModel) -> Result:
         if self.options.certificate is not None:
             raise UsageError("a certificate is about files, and the result is not written", hint="Use optimize_file")
+        self._check_page([Path(model)] if isinstance(model, (str, os.PathLike)) else [])
         with self._verified(lambda: _source_of(model)) as run:
             if run.verdict == "unverified":
                 message = f"the optimized model is not verified: {run.why_unverified}"
@@ -140,25 +148,19 @@ class Optimizer:
         inputs = [Path(source)] if isinstance(source, (str, os.PathLike)) else []
         target = Path(destination) if isinstance(destination, (str, os.PathLike)) else None
         outputs = [] if target is None else [target]
-        self._check_certificate([*inputs, *outputs], force=force)
+        self._check_certificate(inputs, outputs, force=force)
         if target is not None:
             check_destination(target, inputs, force=force, in_place=self.options.in_place)
         elif self.options.in_place:
             raise UsageError("a stream can't be written in place", hint="Name a file, or leave out --in-place")
-        self._check_page([*inputs, *outputs], force=force)
-        load = _loader(source)
-
-        def loaded() -> Source:
-            model = load()
-            self._check_page([*inputs, *outputs, *model.data_files], force=force)
-            return model
-
+        self._check_page(inputs, outputs, force=force)
         try:
-            report = self._written(loaded, destination if target is None else target, force=force)
+            report = self._written(_loader(source), destination if target is None else target, force=force)
         except (UnverifiedError, VerificationError) as error:
             self._write_page(error.report)
             raise
-        self._write_page(report)
+        with contextlib.nullcontext() if target is None else after_writing(target):
+            self._write_page(report)
         return report
 
     def _written(self, load: Callable[[], Source], target: Any, *, force: bool) -> Report:
@@ -178,23 +180,23 @@ class Optimizer:
             run.commit()
             if self.options.certificate is not None:
                 certificate = run.certificate()
-                write_json(certificate, self.options.certificate, what="certificate", option="--certificate")
+                with after_writing(path):
+                    write_json(certificate, self.options.certificate, what="certificate", option="--certificate")
             return run.report(output=path)
 
-    def _check_certificate(self, files: Sequence[Path], *, force: bool) -> None:
+    def _check_certificate(self, read: Sequence[Path], written: Sequence[Path], *, force: bool) -> None:
         """Refuses a certificate that can't be made of these files, an input and an output."""
-        if self.options.certificate is None:
+        certificate = self.options.certificate
+        if certificate is None:
             return
-        if len(files) < 2 or not all(map(is_binary, files)):
+        if not read or not written or not all(map(is_binary, (*read, *written))):
             raise UsageError("a certificate is about two files in binary form", hint="Leave out --certificate")
-        check_report(self.options.certificate, files, force=force, what="certificate", option="--certificate")
+        check_report(certificate, read, written, force=force, what="certificate", option="--certificate")
 
-    def _check_page(self, files: Iterable[Path], *, force: bool) -> None:
-        page, certificate = self.options.report, self.options.certificate
-        if page is not None:
-            check_report(page, files, force=force, option="--report")
-            if certificate is not None and page.absolute() == certificate.absolute():
-                raise UsageError(f"{page} is the certificate's file", hint="Name another file with --report")
+    def _check_page(self, read: Iterable[Path], written: Iterable[Path] = (), *, force: bool = False) -> None:
+        if self.options.report is not None:
+            others = [self.options.certificate]
+            check_report(self.options.report, read, written, force=force, others=others, option="--report")
 
     def _write_page(self, report: object) -> None:
         """Writes the page of a run, if the person wants one."""
@@ -212,7 +214,15 @@ class Optimizer:
         if self.options.save_repro is not None:
             check_empty(self.options.save_repro)
         plan = Plan(tuple(self.rules), stop_after=self.options.stop_after)
-        with Attempts(self.options, load, target, force=force, progress=self._progress) as attempts:
+
+        def loaded() -> Source:
+            model = load()
+            for path, option in ((self.options.certificate, "--certificate"), (self.options.report, "--report")):
+                if path is not None:  # where the model has no file, nobody could ask before
+                    check_destination(path, model.data_files, force=force, option=option)
+            return model
+
+        with Attempts(self.options, loaded, target, force=force, progress=self._progress) as attempts:
             rollback = Rollback(attempts, functools.partial(self._save_repro, attempts))
             run = _strictly(attempts, rollback, plan) if self.options.strict else rollback.run(plan)
             if run.verdict == "unverified" and not run.is_exact:

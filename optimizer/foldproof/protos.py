@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import pathlib
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -61,7 +62,11 @@ def label(node: onnx.NodeProto) -> str:
 
 def bodies(node: onnx.NodeProto) -> Iterator[tuple[str, onnx.GraphProto]]:
     """The graphs in a node's attributes, with the attribute's name."""
-    for attribute in node.attribute:
+    return _graphs_in(node.attribute)
+
+
+def _graphs_in(attributes: Iterable[onnx.AttributeProto]) -> Iterator[tuple[str, onnx.GraphProto]]:
+    for attribute in attributes:
         if attribute.HasField("g"):
             yield attribute.name, attribute.g
         for index, graph in enumerate(attribute.graphs):
@@ -113,8 +118,11 @@ def attribute_of(node: onnx.NodeProto, name: str) -> onnx.AttributeProto | None:
 
 
 def stored_tensors(proto: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
-    """All tensors that a model holds: initializers, those in attributes and defaults, and parts of sparse ones."""
-    for scope in scopes(proto):
+    """All tensors of a model: initializers, those in attributes and defaults, parts of sparse ones, for training."""
+    never_run = [graph for info in proto.training_info for graph in (info.initialization, info.algorithm)]
+    never_run += [graph for function in proto.functions for _, graph in _graphs_in(function.attribute_proto)]
+    inner = itertools.chain.from_iterable(_scopes(list(graph.node), graph, {}, "") for graph in never_run)
+    for scope in itertools.chain(scopes(proto), inner):
         if scope.graph is not None:
             yield from scope.graph.initializer
             for sparse in scope.graph.sparse_initializer:

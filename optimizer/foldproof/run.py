@@ -69,6 +69,8 @@ class Run:
         self._verification: Verification | None = None
         self._optimized: onnx.ModelProto | None = None
         self._staged: Staged | None = None
+        # Now, as later the result may stand in their place.
+        self._bytes_before = None if source.path is None else _bytes_of([source.path, *source.data_files])
         self._temporary = contextlib.ExitStack()
         self._measured: Measured | None = None
         self._limits: Limits | None = None
@@ -335,7 +337,7 @@ class Run:
             verdict=self.verdict,
             input=None if path is None else str(path),
             output=None if output is None else str(output),
-            bytes_before=None if path is None else _bytes_of([path, *self.source.data_files]),
+            bytes_before=self._bytes_before,
             bytes_after=None if output is None else self._bytes_after,
             verification=self._verification,
             seconds=self._seconds,
@@ -367,7 +369,8 @@ class Run:
             return
         complaint = checker_complaint(self.source.proto, seconds)
         if complaint is not None:
-            raise ModelError(f"the model is invalid: {complaint}", hint="Nothing can run it. Export the model again")
+            told = " ".join(complaint.split())  # of several lines
+            raise ModelError(f"the model is invalid: {told}", hint="Nothing can run it. Export the model again")
 
 
 def check_names(model: ir.Model, names: Iterable[str]) -> None:

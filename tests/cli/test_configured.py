@@ -96,6 +96,18 @@ def test_each_kind_of_value(project: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert found["certificate"] is None
 
 
+def test_modules_of_rules_are_run_by_what_needs_rules_and_by_nothing_else(project: Path) -> None:
+    """As the page on security says."""
+    onnx.save(parse("g (float[2,3] x) => (float[2,3] y) { y = Neg(x) }"), "m.onnx")
+    needs = ("rules", "optimize m.onnx", "explain m.onnx", "bisect m.onnx", "gate m.onnx", "batch m.onnx -o out")
+    others = ("config", "config optimize m.onnx", "diff m.onnx m.onnx", "verify m.onnx m.onnx", "rules --no-config")
+    for number, line in enumerate((*needs, *others)):
+        configure(f"rules_from = ['theirs{number}.py']")
+        Path(f"theirs{number}.py").write_text(f"open('run{number}', 'w').close()")
+        command(*line.split())
+        assert Path(f"run{number}").exists() == (line in needs), line
+
+
 def test_the_environment_reads_as_flags_do(project: Path) -> None:
     found = in_force(FOLDPROOF_SET_DIM="batch=1 seq=2", FOLDPROOF_EXACT="1", FOLDPROOF_SKIP_RULES="a,b c")
     assert found["set_dim"] == ({"batch": 1, "seq": 2}, "FOLDPROOF_SET_DIM")

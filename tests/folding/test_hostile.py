@@ -9,6 +9,7 @@ import pytest
 
 from foldproof.options import Options
 from foldproof.pipeline import Optimizer
+from tests.folding.folding import fold
 from tests.helpers import parse
 
 STEP = "on = Identity (go) next = Add (s, s)"
@@ -46,6 +47,57 @@ def test_what_is_too_much_stays(weights, nodes):
     assert model.graph.node[-1].op_type in [node.op_type for node in result.model.graph.node]
     assert len(result.model.SerializeToString()) < 100_000
     assert time.monotonic() - start < 30  # it takes 4 s, where nothing else is going on
+
+
+def doubled(times: int) -> str:
+    return " ".join(f"s{k + 1} = StringConcat (s{k}, s{k})" for k in range(times))
+
+
+@pytest.mark.parametrize(
+    ("output", "nodes", "words"),
+    [
+        ("string y", f"{doubled(40)} y = Identity (s40)", "strings that it makes have more than"),
+        ("int64 y", f"{doubled(30)} parts, y = StringSplit (s30)", "strings that it makes have more than"),
+        (
+            "string y",
+            "y = Loop (n, yes, s0) < body = b (int64 i, bool go, string s) => (bool on, string next)"
+            " { on = Identity (go) next = StringConcat (s, s) } >",
+            "its evaluation failed",
+        ),
+        (
+            "bool[9] y",
+            'p = StringConcat (many, many) y = RegexFullMatch <pattern = "a"> (p)',
+            "strings that it reads have more than",
+        ),
+    ],
+    ids=["one", "parts", "loop", "many"],
+)
+def test_strings_that_grow_stay(output, nodes, words):
+    """They would have terabytes, although they are few elements."""
+    weights = 'string s0 = {"abcdefgh"}, int64 n = {40}, bool yes = {1}'
+    model = parse(f"g () => ({output}) <{weights}> {{ {nodes} }}", opset=21)
+    many = model.graph.initializer.add(name="many", data_type=onnx.TensorProto.STRING, dims=[9])
+    many.string_data.extend([bytes(1 << 20)] * 9)
+    start = time.monotonic()
+    found = fold(model)
+    assert words in found.reasons
+    assert {"StringConcat", "Loop"} & set(found.operators)
+    assert len(found.proto.SerializeToString()) < 100_000 + (9 << 20)
+    assert time.monotonic() - start < 20
+
+
+def test_short_strings_are_folded():
+    model = parse(f'g () => (string y) <string s0 = {{"ab"}}> {{ {doubled(4)} y = Identity (s4) }}', opset=21)
+    result = Optimizer(Options()).run(model)
+    assert not [node for node in result.model.graph.node if node.op_type == "StringConcat"]
+    assert b"ab" * 16 in result.model.SerializeToString()
+
+
+def test_the_bytes_of_strings_count_and_not_their_number():
+    """The result is one element, of a kilobyte."""
+    model = parse(f'g () => (string y) <string s0 = {{"ab"}}> {{ {doubled(10)} y = Identity (s10) }}', opset=21)
+    result = Optimizer(Options(max_growth=0)).run(model)
+    assert [node for node in result.model.graph.node if node.op_type == "StringConcat"]
 
 
 def test_a_sparse_tensor_is_not_made_dense_beyond_a_limit():

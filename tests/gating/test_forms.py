@@ -93,7 +93,7 @@ def test_annotations_are_single_lines(found: list[Gated]) -> None:
     assert lines[0].startswith("::error file=foldproof.toml,line=7,title=foldproof%3A nodes::models/a b.onnx: it has 3")
     assert lines[1].startswith("::error file=models/a b.onnx,title=foldproof%3A optimized::")
     assert "50%25" in lines[1]
-    assert "%0A" in lines[1]
+    assert "\\x1b:\\n" in lines[1]
     assert len(lines) == 3
     assert not any("\n" in line for line in lines)
 

@@ -69,6 +69,7 @@ def everything() -> onnx.ModelProto:
             helper.make_attribute("floats", [0.1, -0.0, float("inf")]),
             helper.make_attribute("bytes", b"\xff\xfe"),
             helper.make_attribute("texts", ["a", "\N{GREEK SMALL LETTER BETA}"]),
+            onnx.AttributeProto(name="no_texts", type=onnx.AttributeProto.STRINGS, strings=[b"\xff", b"a", b""]),
             helper.make_attribute("empty", [], attr_type=onnx.AttributeProto.INTS),
             helper.make_attribute("tensor", helper.make_tensor("t", TensorProto.STRING, [2], [b"p", b"q"])),
             helper.make_attribute("tensors", [helper.make_tensor("u", TensorProto.INT32, [1], [4])]),

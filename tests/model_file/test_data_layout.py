@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import re
 import shutil
 import stat
+import sys
 import zipfile
 from pathlib import Path
 
@@ -13,10 +16,12 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 import pytest
+from onnx import helper
 
 from foldproof import earlier_output, model_file
 from foldproof.data_layout import DataLayout, is_data_name, is_name_of_model
 from foldproof.errors import ModelError, UsageError
+from foldproof.protos import external_locations
 from tests.kill_points import NEW, OLD, build, save, value_of
 
 
@@ -49,6 +54,26 @@ def out(tmp_path) -> Path:
 
 
 class TestExternal:
+    @pytest.mark.parametrize("kind", ["tensor", "tensors", "body"])
+    def test_data_of_defaults_of_functions_is_data_of_the_model(self, kind, model, out):
+        proto = onnx.load(model, load_external_data=False)
+        tensor = proto.graph.initializer[0]
+        values = {"tensor": tensor, "tensors": [tensor], "body": onnx.GraphProto(name="body", initializer=[tensor])}
+        node = helper.make_node("Identity", ["p"], ["q"])
+        function = helper.make_function("own", "F", ["p"], ["q"], [node], proto.opset_import)
+        function.attribute_proto.append(helper.make_attribute("default", values[kind]))
+        x = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [])
+        y = helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [])
+        graph = helper.make_graph([helper.make_node("F", ["x"], ["y"], domain="own")], "main", [x], [y])
+        opsets = [*proto.opset_import, helper.make_opsetid("own", 1)]
+        onnx.save(helper.make_model(graph, functions=[function], opset_imports=opsets, ir_version=9), model)
+        assert model_file.external_files(model_file.read(model)) == [model.with_name("in.onnx.data")]
+        with pytest.raises(UsageError, match="file of the input"):
+            write(model, model.with_name("in.onnx.data"))
+        write(model, out)
+        assert external_locations(onnx.load(out, load_external_data=False)) == {"out.onnx.data"}
+        assert np.unique(np.fromfile(out.with_name("out.onnx.data"), np.float32)) == [OLD]
+
     def test_never_puts_all_into_the_model(self, model, out):
         write(model, out, external="never")
         assert files(out.parent) == ["out.onnx"]
@@ -191,6 +216,27 @@ class TestLinks:
             model_file.write(source.model, source, model.with_name("out.onnx"), DataLayout(link=True))
         assert files(model.parent) == before
 
+    def test_what_else_is_said_of_the_file_stays_with_it(self, model, tmp_path):
+        """A checksum, for one, is that of the file: it goes with the weights that are copied to another."""
+        proto = onnx.load(model, load_external_data=False)
+        for tensor in proto.graph.initializer:
+            tensor.external_data.add(key="checksum", value="da39a3ee")
+        (tmp_path / "deeper").mkdir()
+        inner = tmp_path / "deeper" / "in.onnx"
+        onnx.save(proto, inner)
+        model.with_name("in.onnx.data").rename(tmp_path / "deeper" / "in.onnx.data")
+        for output, is_linked in ((inner.with_name("a.onnx"), True), (tmp_path / "b.onnx", True), (model, False)):
+            write(inner, output, link=is_linked)
+            assert [place.get("checksum") for place in places(output)] == ["da39a3ee" if is_linked else None] * 2
+            assert value_of(output) == OLD
+
+    @pytest.mark.parametrize("name", ["out", "out.mdl", "in.onnx.bak"])
+    def test_what_links_has_the_name_of_a_model(self, name, model):
+        """By that it is known for one when the data might be taken away."""
+        with pytest.raises(UsageError, match="can't be linked"):
+            write(model, model.with_name(name), link=True)
+        assert files(model.parent) == ["in.onnx", "in.onnx.data"]
+
     def test_a_location_can_not_leave_the_folder(self, model, out):
         with pytest.raises(UsageError, match="can't be linked"):
             write(model, out, link=True)
@@ -266,6 +312,21 @@ class TestInPlace:
         assert len(files(model.parent)) == 2
         assert not model.with_name("in.onnx.data").exists()
 
+    @pytest.mark.parametrize("link", [False, True])
+    def test_runs_beside_each_other_leave_one_data_file(self, link, model):
+        sources = [model_file.read(model) for _ in range(3)]
+        with contextlib.ExitStack() as stack:
+            staged = []
+            for source in sources:
+                new = ir.tensor(np.full(3000, NEW, np.float32), name="w")
+                source.model.graph.initializers["w"].const_value = new
+                layout = DataLayout(in_place=True, link=link)
+                staged.append(stack.enter_context(model_file.stage(source.model, source, model, layout)))
+            for each in staged:
+                each.commit()
+        assert set(files(model.parent)) == {model.name, *(place["location"] for place in places(model))}
+        assert len(files(model.parent)) == (3 if link else 2)
+
     def test_data_that_others_may_use_stays_and_is_named(self, tmp_path):
         save(OLD, tmp_path / "in.onnx", "two")
         source = model_file.read(tmp_path / "in.onnx")
@@ -312,7 +373,21 @@ class TestOtherModels:
         weights = model_file.read(model).model.graph.initializers.values()
         return {float(element) for weight in weights for element in np.unique(weight.const_value.numpy())}
 
-    OTHERS = ("copied", "linked", "linked_from_above", "linked_as_text", "behind_a_link")
+    def copied_as_backup(self, model: Path) -> Path:
+        return Path(shutil.copy(model, f"{model}.bak"))
+
+    def copied_in_capitals(self, model: Path) -> Path:
+        return Path(shutil.copy(model, model.with_name("COPY.ONNX")))
+
+    OTHERS = (
+        "copied",
+        "copied_as_backup",
+        "copied_in_capitals",
+        "linked",
+        "linked_from_above",
+        "linked_as_text",
+        "behind_a_link",
+    )
 
     @pytest.mark.parametrize("other", OTHERS)
     @pytest.mark.parametrize("is_gone", [False, True])
@@ -360,6 +435,17 @@ class TestOtherModels:
 
 
 class TestNames:
+    @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
+    def test_a_name_that_no_model_can_hold(self, model, tmp_path):
+        folder = tmp_path / os.fsdecode(b"\xe9")
+        folder.mkdir()
+        write(model, folder / "plain.onnx")
+        write(model, folder / os.fsdecode(b"\xe9.onnx"), external="never")
+        for output, layout in ((folder / os.fsdecode(b"\xe9.onnx"), {}), (folder.parent / "b.onnx", {"link": True})):
+            with pytest.raises(UsageError, match=re.escape(f"the model {output} can't name")):
+                write(folder / "plain.onnx", output, **layout)
+        assert np.unique(np.fromfile(folder / "plain.onnx.data", np.float32)) == [OLD]
+
     @pytest.mark.parametrize("name", ["m.onnx.data", "m.onnx.1f2e3d4c.data", "m.onnx.2.data", "m.onnx.1f2e3d4c.2.data"])
     def test_names_of_ours(self, name):
         assert is_data_name(name, Path("m.onnx"))

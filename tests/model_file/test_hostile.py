@@ -203,6 +203,47 @@ class TestExternalData:
         (folder / "model.onnx").write_bytes(proto.SerializeToString())
         refused(folder / "model.onnx", "twice")
 
+    @pytest.mark.parametrize("part", ["values", "indices"])
+    @pytest.mark.parametrize("holder", ["initializer", "constant", "list"])
+    def test_parts_of_sparse_tensors_lie_in_the_model(self, folder, part, holder):
+        """onnx_ir has no sparse tensors: a part that lies elsewhere would be taken for the tensor itself."""
+        values, indices = numpy_helper.from_array(np.ones(2, np.float32), "s"), numpy_helper.from_array(np.arange(2))
+        sparse = helper.make_sparse_tensor(values, indices, [8])
+        outside = getattr(sparse, part)
+        outside.ClearField("raw_data")
+        outside.data_location = TensorProto.EXTERNAL
+        outside.external_data.add(key="location", value="weights.bin")
+        model = parse("g (float[N] x) => (float[N] y) { y = Neg (x) }")
+        if holder == "initializer":
+            model.graph.sparse_initializer.append(sparse)
+        elif holder == "constant":
+            model.graph.node.append(helper.make_node("Constant", [], ["s"], sparse_value=sparse))
+        else:
+            attribute = onnx.AttributeProto(
+                name="list", type=onnx.AttributeProto.SPARSE_TENSORS, sparse_tensors=[sparse]
+            )
+            model.graph.node.add(op_type="Abs", input=["x"], output=["s"], name="s").attribute.append(attribute)
+        path = folder / "model.onnx"
+        path.write_bytes(model.SerializeToString())
+        refused(path, "'s'", part, "data file")
+
+    @pytest.mark.parametrize("graph", ["initialization", "algorithm"])
+    @pytest.mark.parametrize("holder", ["initializer", "body"])
+    @pytest.mark.parametrize("location", ["weights.bin", "../../etc/passwd"])
+    def test_training_information_lies_in_the_model(self, folder, graph, holder, location):
+        """It goes from file to file as it is, so that what it names would not be there, or be taken away."""
+        proto = onnx.load(self.model(folder, location=location), load_external_data=False)
+        tensor = proto.graph.initializer.pop()
+        del proto.graph.node[1:], proto.graph.output[1:]
+        target = getattr(proto.training_info.add(), graph)
+        if holder == "body":
+            body = onnx.GraphProto(name="body", initializer=[tensor])
+            target.node.append(helper.make_node("If", ["c"], ["i"], then_branch=body, else_branch=body))
+        else:
+            target.initializer.append(tensor)
+        (folder / "model.onnx").write_bytes(proto.SerializeToString())
+        refused(folder / "model.onnx", "'w0'", "training information", "data file")
+
     def test_strings_and_what_has_elements_too(self, folder):
         proto = onnx.load(self.model(folder), load_external_data=False)
         proto.graph.initializer[0].raw_data = bytes(16)

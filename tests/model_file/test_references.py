@@ -10,6 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from foldproof.model_file import formats, references
 from foldproof.model_file.references import data_of, used_by_others
 from foldproof.protos import external_locations
 
@@ -39,7 +40,12 @@ def scattered() -> onnx.ModelProto:
     graph = helper.make_graph([node], "main", [], [], [decoy, external("w", "in the graph")])
     graph.sparse_initializer.append(sparse)
     graph.metadata_props.add(key="location", value="elsewhere")
-    return helper.make_model(graph, functions=[function])
+    model = helper.make_model(graph, functions=[function])
+    model.training_info.add().algorithm.initializer.append(external("a", "in the training"))
+    model.training_info[0].initialization.node.append(
+        helper.make_node("Constant", [], ["i"], value=external("", "begun"))
+    )
+    return model
 
 
 def test_all_tensors_are_found(scattered, tmp_path):
@@ -47,7 +53,7 @@ def test_all_tensors_are_found(scattered, tmp_path):
     path.write_bytes(scattered.SerializeToString())
     names = {str(each.relative_to(tmp_path)) for each in data_of(path)}
     assert names == external_locations(scattered)
-    assert {"in a node of a body", "indices", "a default", "s\u00e9cond"} < names
+    assert {"in a node of a body", "indices", "a default", "s\u00e9cond", "in the training", "begun"} < names
 
 
 @pytest.mark.parametrize("name", ["m.json", "m.textproto"])
@@ -139,7 +145,49 @@ def test_what_is_no_file_is_not_opened(tmp_path):
     (tmp_path / "folder.onnx").mkdir()
     (tmp_path / "nowhere.onnx").symlink_to("nothing")
     (tmp_path / "w").touch()
-    assert used_by_others([tmp_path / "w"], [], ".onnx") == set()
+    assert used_by_others([tmp_path / "w"], [], Path("own.onnx")) == set()
+
+
+def lying(tmp_path: Path, name: str, content: bytes | str) -> tuple[set[Path], Path]:
+    """Who uses a data file beside which there is a file of some content: all that there is in doubt."""
+    data = tmp_path / "w"
+    data.touch()
+    (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    return used_by_others([data], [], Path("own.onnx")), data
+
+
+@pytest.mark.parametrize("name", ["n.json", "n.onnxtxt", "n.textproto"])
+def test_a_text_without_the_key_is_not_parsed(name, tmp_path, monkeypatch):
+    monkeypatch.delattr(formats, "from_text")
+    assert lying(tmp_path, name, "{" * 1000)[0] == set()
+
+
+def test_in_a_text_that_the_parser_can_not_stand_there_is_no_model(tmp_path):
+    types = f"g ({'seq(' * 20_000}float{')' * 20_000} x) => (float y) {{ }} # location"
+    assert lying(tmp_path, "n.onnxtxt", types)[0] == set()
+
+
+def test_what_is_too_large_to_be_looked_through_may_use_all(tmp_path, monkeypatch):
+    monkeypatch.setattr(references, "_TEXT_BYTES", 1000)
+    monkeypatch.setattr(references, "_FIELDS", 1000)
+    used, data = lying(tmp_path, "n.json", '["location"' + ", 0" * 1000 + "]")
+    assert used == {data}
+    (tmp_path / "n.json").unlink()
+    used, data = lying(tmp_path, "n.onnx", b"\x08\x00" * 1001 + b"location")
+    assert used == {data}
+    assert data_of(tmp_path / "n.onnx") == set()
+
+
+def test_nodes_that_can_name_no_file_cost_no_more_than_one_step(tmp_path, monkeypatch):
+    """So that the limit holds for no model that is used."""
+    nodes = [helper.make_node("Pad", ["x", "y"], ["z"], mode="edge", name=str(k)) for k in range(500)]
+    model = helper.make_model(helper.make_graph(nodes, "g", [], [], [external("w", "w")]))
+    (tmp_path / "w").touch()
+    path = tmp_path / "m.onnx"
+    path.write_bytes(model.SerializeToString())
+    monkeypatch.setattr(references, "_FIELDS", 550)
+    assert data_of(path) == {tmp_path / "w"}
+    assert used_by_others([tmp_path / "w"], [], Path("own.onnx")) == {tmp_path / "w"}
 
 
 def test_who_uses_a_file(tmp_path):
@@ -155,6 +203,6 @@ def test_who_uses_a_file(tmp_path):
     ):
         model = helper.make_model(helper.make_graph([], "g", [], [], [external("w", location)]))
         path.write_bytes(model.SerializeToString())
-    assert used_by_others(data, [folder / "own.onnx"], ".onnx") == {folder / "u"}
-    assert used_by_others(data, [folder / "own.onnx"], ".other") == {folder / "u", folder / "v"}
-    assert used_by_others(data, [], ".onnx") == {folder / "u", folder / "w"}
+    assert used_by_others(data, [folder / "own.onnx"], Path("own.onnx")) == {folder / "u"}
+    assert used_by_others(data, [folder / "own.onnx"], Path("own.other")) == {folder / "u", folder / "v"}
+    assert used_by_others(data, [], Path("own.onnx")) == {folder / "u", folder / "w"}

@@ -85,13 +85,13 @@ def test_a_page_is_never_written_over_a_model(tmp_path: Path, models: Path) -> N
         with pytest.raises(foldproof.UsageError, match="is a file of the same run"):
             foldproof.optimize_file(source, target, report=place, force=True)
     (tmp_path / "link.html").symlink_to(source)
-    with pytest.raises(foldproof.UsageError, match="never overwritten"):
+    with pytest.raises(foldproof.UsageError, match="is a file of the same run"):
         foldproof.optimize_file(source, target, report=tmp_path / "link.html", force=True)
     mine = tmp_path / "mine.html"
     mine.write_text("mine")
     with pytest.raises(foldproof.UsageError, match="is there already"):
         foldproof.optimize_file(source, target, report=mine)
-    with pytest.raises(foldproof.UsageError, match="certificate's file"):
+    with pytest.raises(foldproof.UsageError, match="is a file of the same run"):
         foldproof.optimize_file(source, target, report=tmp_path / "a", certificate=tmp_path / "a")
     with pytest.raises(foldproof.UsageError, match="standard output"):
         foldproof.optimize_file(source, target, report="-")

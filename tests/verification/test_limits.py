@@ -153,6 +153,55 @@ def test_what_is_not_proven_to_be_little_is_limited(graph, memory, seconds):
     assert (allowance.memory is not None, allowance.seconds is not None) == (memory, seconds)
 
 
+# What operators take beside their outputs ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("graph", "is_limited"),
+    [
+        # 40 GiB, where all four dims are there at once, and a matrix product.
+        ('g (float[200, 200] x) => (float y) { y = Einsum <equation = "ab, cd, ac, bd ->"> (x, x, x, x) }', True),
+        ('g (float[200, 200] x) => (float[200, 200] y) { y = Einsum <equation = "ij,jk->ik"> (x, x) }', False),
+        ('g (float[9, 200, 200] x) => (float[9, 200, 200] y) { y = Einsum <equation = "...ij,...jk"> (x, x) }', False),
+        ('g (float[A, A, 9] x) => (float[A, A] y) { y = Einsum <equation = "abc,abc->ab"> (x, x) }', False),
+        ("g (float[1, 1, 600, 600] x, float[1, 1, 64, 64] w) => (float[1, 1, A, B] y) { y = ConvTranspose (x, w) }", True),
+        ("g (float[1, 8, 60, 60] x, float[8, 8, 2, 2] w) => (float[1, 8, A, B] y) { y = ConvTranspose (x, w) }", False),
+        ("g (uint8[1, 1, 999, 999] x, uint8[1, 1, 64, 64] w) => (int32[1, 1, A, B] y) { y = ConvInteger (x, w) }", True),
+        ("g (uint8[1, 3, 224, 224] x, uint8[64, 3, 7, 7] w) => (int32[1, 64, A, B] y) { y = ConvInteger (x, w) }", False),
+        ("g (float[1, 3, 224, 224] x, float[64, 3, 7, 7] w) => (float[1, 64, A, B] y) { y = Conv (x, w) }", False),
+        ("g (float[1, 1, 40000, 8] q) => (float[1, 1, 40000, 8] y) { y = Attention (q, q, q) }", True),
+        ("g (float[1, 12, N, 64] q) => (float[1, 12, N, 64] y) { y = Attention (q, q, q) }", False),
+        (
+            "g (float[200000, 1, 1] x, float[1, 2048, 1] w, float[1, 2048, 512] r) => (float[1, 1, 512] h)"
+            " { y, h = LSTM <hidden_size = 512> (x, w, r) }",
+            True,
+        ),
+        ("g (float[N] x) => (float[N] y) { y = other.Odd (x) }", True),
+    ],
+)  # fmt: skip
+def test_what_an_operator_takes_for_itself_counts(graph, is_limited):
+    model = parse(graph, opset=23, imports='"other": 1' if "other." in graph else "")
+    assert (of(model).allowance.memory is not None) == is_limited
+
+
+def test_an_equation_without_end_is_not_followed():
+    equation, reads = "a," * 50_000 + "a->", ", ".join(["x"] * 50_001)
+    model = parse(f'g (float[2] x) => (float y) {{ y = Einsum <equation = "{equation}"> ({reads}) }}')
+    start = time.monotonic()
+    assert of(model).allowance.memory is not None
+    assert time.monotonic() - start < 10
+
+
+@pytest.mark.parametrize(
+    ("operator", "is_limited"),
+    [("StringConcat (s, s)", True), ('StringSplit <delimiter = ","> (s)', True), ('RegexFullMatch <pattern = "a"> (s)', False)],
+)  # fmt: skip
+def test_strings_may_have_any_length(operator, is_limited):
+    outputs = "y, n" if "Split" in operator else "y"
+    model = parse(f"g (string s) => (int64 z) {{ {outputs} = {operator} z = Size (y) }}", opset=21)
+    assert (of(model).allowance.memory is not None) == is_limited
+
+
 def test_a_loop_in_a_function_is_limited():
     functions = (
         '<domain: "my", opset_import: ["": 18]> f (start) => (y) { yes = Constant <value = bool {1}> () '

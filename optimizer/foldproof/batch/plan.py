@@ -79,8 +79,8 @@ def _task(model: Selected, target: Folder, options: Options, wishes: Wishes, kno
         raise UsageError(f"the weights of {model.text} can't be linked from there", hint="Leave out --link-weights")
     options = dataclasses.replace(
         options,
-        certificate=Path(f"{name}.certificate.json") if wishes.certificates else None,
-        report=Path(f"{name}.html") if wishes.reports else None,
+        certificate=Path(certificate_of(name)) if wishes.certificates else None,
+        report=Path(page_of(name)) if wishes.reports else None,
         save_repro=None if options.save_repro is None else (options.save_repro / model.name).absolute(),
         feeds=None if options.feeds is None else options.feeds.absolute(),
         rules_from=[str(Path(each).absolute()) if Path(each).is_file() else each for each in options.rules_from],
@@ -91,6 +91,16 @@ def _task(model: Selected, target: Folder, options: Options, wishes: Wishes, kno
         known[key] = fingerprint(options)
     source = model.folder.absolute
     return Task(source, model.name, target.absolute, options, known[key], wishes.force, wishes.seconds)
+
+
+def certificate_of(name: str) -> str:
+    """The name of the certificate beside a result, by that of the result."""
+    return f"{name}.certificate.json"
+
+
+def page_of(name: str) -> str:
+    """The name of the page beside a result, by that of the result."""
+    return f"{name}.html"
 
 
 def _looked_at(task: Task) -> Outcome | Task:

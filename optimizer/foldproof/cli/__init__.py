@@ -18,10 +18,11 @@ from foldproof.cli.gate import gate
 from foldproof.cli.new_rule_pack import new_rule_pack
 from foldproof.cli.optimize import optimize
 from foldproof.cli.rules import rules
-from foldproof.cli.shared import EXIT_STATUS, printable, unwrapped
+from foldproof.cli.shared import EXIT_STATUS, unwrapped
 from foldproof.cli.signals import ending_by_signal
 from foldproof.cli.verify import verify
 from foldproof.errors import FoldproofError
+from foldproof.reporting.visible import visible
 
 
 class _Group(click.Group):
@@ -35,13 +36,13 @@ class _Group(click.Group):
             with ending_by_signal():
                 return super().invoke(ctx)
         except FoldproofError as error:
-            click.echo(f"foldproof: error: {printable(str(error))}", err=True)
+            click.echo(f"foldproof: error: {visible(error)}", err=True)
             ctx.exit(error.exit_status)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except Exception as error:  # noqa: BLE001  a fault of ours: told in one line, and never as a difference found
             text = f"{type(error).__name__}: {error}"
-            click.echo(f"foldproof: error: an internal fault, {printable(text)}. Please report it.", err=True)
+            click.echo(f"foldproof: error: an internal fault, {visible(text)}. Please report it.", err=True)
             ctx.exit(5)
 
 

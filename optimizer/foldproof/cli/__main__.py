@@ -1,5 +1,5 @@
 """`python -m foldproof.cli` is the command."""
 
-from foldproof.cli import main
+from foldproof.__main__ import main
 
 main()

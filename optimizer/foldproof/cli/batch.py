@@ -139,10 +139,14 @@ def _options_of(ctx: click.Context, model: str, threads: int) -> Options:
 def _check_result(json_file: Path | None, models: Sequence[Selected], target: Folder, force: bool) -> None:
     """Refuses, before anything is done, a report's file that may not be written, and results that are in no folder."""
     from foldproof.batch.folders import LocalFolder
+    from foldproof.batch.plan import certificate_of, page_of
 
     if isinstance(target, LocalFolder) and target.path.exists() and not target.path.is_dir():
         raise UsageError(f"{target.text} is no folder", hint="Name one with -o")
-    check_json(json_file, [Path(folder.at(each.name)) for each in models for folder in (each.folder, target)], force)
+    read = [Path(each.folder.at(each.name)) for each in models]
+    written = [Path(target.at(each.name)) for each in models]
+    others = [path.with_name(name) for path in written for name in (certificate_of(path.name), page_of(path.name))]
+    check_json(json_file, read, written, others=others, force=force)
 
 
 @contextlib.contextmanager

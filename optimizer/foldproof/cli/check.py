@@ -31,7 +31,7 @@ def check(
     """
     from foldproof.certificates.checker import check as checked
 
-    check_json(json_file, [certificate, input, output], force=False)
+    check_json(json_file, [certificate, input, output])
     found = checked(certificate, input, output, feeds=feeds)
     write_json(found.to_dict(), json_file)
     if not quiet and json_file != Path("-"):

@@ -33,7 +33,7 @@ def check_rule(ctx: click.Context, names: Sequence[str], thorough: bool, seed: i
     from foldproof.engines import Worker
     from foldproof.rewriting.packs import installed
 
-    check_json(json_file, (), force=False)
+    check_json(json_file, [])
     known = installed()
     rules = [rule for name in names for rule in rules_of(name, known)]
     effort = check.THOROUGH if thorough else check.Effort()

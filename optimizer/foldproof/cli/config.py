@@ -38,7 +38,7 @@ def config(ctx: click.Context, words: Sequence[str], json_file: Path | None) -> 
     command = root.commands.get(name) if isinstance(root, click.Group) else None
     if not isinstance(command, ConfiguredCommand):
         raise UsageError(f"there is no command {name!r} with options", hint="`foldproof --help` lists them")
-    check_json(json_file, [], force=False)
+    check_json(json_file, [])
     found = command.in_force(click.Context(command, parent=ctx.parent, info_name=name), arguments)
     file = configuration(ctx)
     for variable in unknown_variables(ctx):

@@ -13,7 +13,7 @@ _EXIT_STATUS = """\b
 Exit status:
   0  nothing differs but the names of nodes and inner values
   1  something differs
-  2  wrong usage
+  2  wrong usage, or a file that can't be written
   3  a model can't be read, or is invalid
 """
 
@@ -43,13 +43,10 @@ def diff(
     from foldproof.destinations import check_report, write_text
     from foldproof.diffing import Comparison
 
-    sources = model_file.read(a), model_file.read(b)
-    files = [a, b, *(path for source in sources for path in source.data_files)]
-    check_json(json_file, files, force=False)
+    check_json(json_file, [a, b])
     if report is not None:
-        written = [] if json_file is None else [json_file]
-        check_report(report, [*files, *written], force=False, option="--report")
-    compared = Comparison(*sources)
+        check_report(report, [a, b], others=[json_file], force=False, option="--report")
+    compared = Comparison(model_file.read(a), model_file.read(b))
     found = compared.difference
     write_json(found.to_dict(), json_file)
     if report is not None:

@@ -52,7 +52,7 @@ def explain(
 
     if rule is not None and (nodes or operators):
         raise UsageError("--rule is asked for with --node or --op", hint="Ask for one of them at a time")
-    check_json(json_file, [model], force=False)
+    check_json(json_file, [model])
     options = Options(rules_from=rules_from, set_dim=set_dim, level=level, exact=exact, verify=False)
     if rule is not None:
         of_rule = explain_rule(model, rule, options)

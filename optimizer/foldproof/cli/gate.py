@@ -16,6 +16,7 @@ from foldproof.cli.configured import configuration, of_model
 from foldproof.cli.optimize import options_for
 from foldproof.cli.shared import EXISTING, Command, check_json, json_option, quiet_option, write_json
 from foldproof.errors import UsageError
+from foldproof.reporting.visible import visible
 
 if TYPE_CHECKING:
     from foldproof.configuration import ConfigurationFile
@@ -28,7 +29,7 @@ _EXIT_STATUS = """\b
 Exit status:
   0  all models passed
   1  a check failed
-  2  wrong usage, or a configuration that makes no sense
+  2  wrong usage, a configuration that makes no sense, or a file that can't be written
   3  a model can't be read, or is invalid
   4  onnxruntime is not installed
   5  a fault of Foldproof or of a rule pack
@@ -82,17 +83,19 @@ def gate(
         models = models or _configured(file)
     if not models:
         raise UsageError("there is no model to check", hint="Name one, or write a section for it into foldproof.toml")
-    _check_results(models, json_file, junit, sarif, force=force)
+    named = [demands.Demands.of(file, model) for model in models]
+    read = [path for model, each in zip(models, named, strict=True) for path in (model, *each.files)]
+    _check_results(read, json_file, junit, sarif, force=force)
     require_onnxruntime()
     is_shown = not quiet and json_file != Path("-")
     found = []
     with contextlib.ExitStack() as stack:
         if Worker.borrowed() is None:  # one process for all that runs models
             stack.enter_context(stack.enter_context(Worker()).lent())
-        for model in models:
+        for model, demanded in zip(models, named, strict=True):
             checker = Gate(of_model(ctx, "require_certificate", model), of_model(ctx, "skip", model))
             options = options_for(ctx, str(model), leave_out=_OF_A_RUN)
-            found.append(checker.look_at(model, options, demands.Demands.of(file, model)))
+            found.append(checker.look_at(model, options, demanded))
             if is_shown:
                 show(found[-1])
     if is_shown:
@@ -113,23 +116,21 @@ def _configured(file: ConfigurationFile) -> list[Path]:
         models = list(section.models())
         found += models
         if not models:
-            click.echo(f"foldproof: warning: {section.place}: no file is there that this section is about", err=True)
+            warning = f"{section.place}: no file is there that this section is about"
+            click.echo(f"foldproof: warning: {visible(warning)}", err=True)
     return list(dict.fromkeys(found))
 
 
 def _check_results(
-    models: Sequence[Path], json_file: Path | None, junit: Path | None, sarif: Path | None, *, force: bool
+    read: Sequence[Path], json_file: Path | None, junit: Path | None, sarif: Path | None, *, force: bool
 ) -> None:
     """Refuses, before anything is done, files that may not be written."""
     from foldproof.destinations import check_report
 
-    check_json(json_file, models, force)
-    for path, option in ((junit, "--junit"), (sarif, "--sarif")):
+    check_json(json_file, read, others=[junit, sarif], force=force)
+    for path, other, option in ((junit, sarif, "--junit"), (sarif, junit, "--sarif")):
         if path is not None:
-            check_report(path, models, force=force, option=option)
-    written = [path.absolute() for path in (json_file, junit, sarif) if path is not None]
-    if len(set(written)) < len(written):
-        raise UsageError("two of the results would go to one file", hint="Name a file for each")
+            check_report(path, read, others=[other], force=force, option=option)
 
 
 def _write_results(found: Sequence[Gated], json_file: Path | None, junit: Path | None, sarif: Path | None) -> None:

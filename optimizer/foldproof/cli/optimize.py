@@ -115,6 +115,7 @@ def optimize(
       export | foldproof optimize - > small.onnx
     """
     start = time.perf_counter()
+    from foldproof.destinations import after_writing
     from foldproof.options import Options
     from foldproof.pipeline import Optimizer
     from foldproof.reporting.progress import ProgressDisplay
@@ -127,8 +128,8 @@ def optimize(
     destination = model if options["in_place"] else output or beside(model)
     if STREAM == destination == json_file:
         raise UsageError("the model and the report can't both go to the standard output", hint="Name a file for one")
-    others = [path for path in (options["certificate"], options["report"]) if path is not None]
-    check_json(json_file, [model, destination, *others], force)
+    others = [options["certificate"], options["report"]]
+    check_json(json_file, [model], [destination], others=others, force=force)
     try:
         with progress:
             report = optimizer.run_file(
@@ -143,7 +144,8 @@ def optimize(
     if report.profile is not None:
         report = dataclasses.replace(report, profile=report.profile.with_import(import_seconds))
     if json_file is not None:  # else it is not made: of many rewrites it is large
-        write_json(report.to_dict(), json_file)
+        with contextlib.nullcontext() if destination == STREAM else after_writing(destination):
+            write_json(report.to_dict(), json_file)
     if not quiet and json_file != Path("-"):
         from foldproof.reporting import terminal
 

@@ -26,7 +26,7 @@ def rules(name: str | None, rules_from: Sequence[str], json_file: Path | None) -
     from foldproof.reporting.rule_page import page_of, summary
     from foldproof.rewriting.packs import chosen, installed
 
-    check_json(json_file, [], force=False)
+    check_json(json_file, [])
     known = installed(rules_from)
     if name is None:
         write_json({"rules": [summary(rule) for rule in known]}, json_file)

@@ -16,11 +16,13 @@ EXIT_STATUS = """\b
 Exit status:
   0  done and verified
   1  a difference that taking back rewrites does not explain, or any with --strict
-  2  wrong usage
+  2  wrong usage, or a file that may not be overwritten or can't be written
   3  the model can't be read, or is invalid
   4  nothing here can run the model, and --allow-unverified is not given
   5  a fault of Foldproof or of a rule pack
-Nothing is written but with 0, or by --allow-unverified.
+  141  whoever read the standard output closed it, as `head` does
+No model is written but with 0, or by --allow-unverified. What comes after it may fail: with 2, where the message says
+that the model is written, or with 141.
 """
 
 EXISTING = click.Path(path_type=Path)
@@ -136,13 +138,20 @@ def json_option(what: str) -> Callable[[Callable[..., None]], Callable[..., None
 quiet_option = click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 
 
-def check_json(json_file: Path | None, models: Sequence[Path], force: bool) -> None:
-    """Refuses, before anything is done, a report's file that may not be written."""
+def check_json(
+    json_file: Path | None,
+    read: Sequence[Path],
+    written: Sequence[Path] = (),
+    *,
+    others: Sequence[Path | None] = (),
+    force: bool = False,
+) -> None:
+    """Refuses, before anything is done, a report's file that may not be written: see `destinations.check_report`."""
     if json_file is None or json_file == Path("-"):
         return
     from foldproof.destinations import check_report
 
-    check_report(json_file, models, force=force)
+    check_report(json_file, read, written, others=others, force=force)
 
 
 def write_json(content: dict[str, Any], json_file: Path | None) -> None:
@@ -153,8 +162,3 @@ def write_json(content: dict[str, Any], json_file: Path | None) -> None:
         from foldproof import destinations
 
         destinations.write_json(content, json_file)
-
-
-def printable(text: str) -> str:
-    """An error's text with control characters of the person's model escaped."""
-    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)

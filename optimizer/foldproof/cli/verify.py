@@ -45,7 +45,7 @@ def verify(
     from foldproof.pipeline import verify as compare
     from foldproof.reporting.progress import ProgressDisplay
 
-    check_json(json_file, [a, b], force=False)
+    check_json(json_file, [a, b])
     with ProgressDisplay(quiet=quiet) as progress:
         told = progress.under("verifying at")
         verification = compare(a, b, reference=reference is not None, progress=told, **options)

@@ -8,6 +8,8 @@ from typing import Any, Protocol, TypeAlias
 
 import onnx
 
+from foldproof.errors import in_brief
+
 Runnable: TypeAlias = onnx.ModelProto | pathlib.Path
 """A model, or the path of its file."""
 
@@ -24,8 +26,7 @@ class EngineError(Exception):
     @property
     def brief(self) -> str:
         """The engine's message on one line that is not too long."""
-        words = " ".join(str(self).split()) or "no message"
-        return words if len(words) <= _BRIEF else f"{words[: _BRIEF - 4]} ..."
+        return in_brief(self, _BRIEF) or "no message"
 
 
 class TimedOut(EngineError):

@@ -16,8 +16,17 @@ from foldproof.engines import Engine, EngineError, OnnxRuntime, Reference, Timed
 from foldproof.facts import Facts
 from foldproof.folding import batch
 from foldproof.folding.determined import determined, may_be_determined
-from foldproof.folding.limits import ENDLESS_SECONDS, MEMORY, MEMORY_FACTOR, PATIENCE, SECONDS, is_endless
-from foldproof.folding.sources import is_source, size_of, tensor_of
+from foldproof.folding.limits import (
+    ENDLESS_SECONDS,
+    MEMORY,
+    MEMORY_FACTOR,
+    PATIENCE,
+    SECONDS,
+    STRING_BYTES,
+    is_endless,
+    makes_strings,
+)
+from foldproof.folding.sources import is_source, size_of, string_bytes, tensor_of
 from foldproof.graphs import reads_of
 from foldproof.large_tensors import let_go
 
@@ -108,10 +117,11 @@ class Evaluator:
             self._run(part, self._needed(part, later, wanted), computed, seconds)
 
     def _parts(self, nodes: Sequence[ir.Node]) -> Iterator[list[ir.Node]]:
-        """Nodes that run together. What the runtime is known to lack, and what may never end, is alone."""
+        """Nodes that run together. What the runtime is known to lack, what may never end or makes strings, is alone."""
         part: list[ir.Node] = []
         for node in nodes:
-            if (self._lacking and self._signature(node) in self._lacking) or is_endless(node, self._facts):
+            is_lacking = bool(self._lacking) and self._signature(node) in self._lacking
+            if is_lacking or is_endless(node, self._facts) or makes_strings(node, self._facts):
                 if part:
                     yield part
                 yield [node]
@@ -161,6 +171,10 @@ class Evaluator:
     def _run_alone(
         self, node: ir.Node, wanted: dict[ir.Value, None], computed: dict[ir.Value, Any], seconds: float
     ) -> None:
+        has_strings = makes_strings(node, self._facts)
+        if has_strings and self._string_bytes(node, computed) > STRING_BYTES:
+            self.failures[node] = f"the strings that it reads have more than {STRING_BYTES >> 20} MiB"
+            return
         errors = []
         signature = self._signature(node)
         kinds: list[type[OnnxRuntime] | type[Reference]] = [OnnxRuntime, Reference]
@@ -180,6 +194,9 @@ class Evaluator:
         for kind in kinds:
             try:
                 results = self._results(kind, [node], wanted, computed, seconds)
+                if has_strings and string_bytes(results) > STRING_BYTES:
+                    self.failures[node] = f"the strings that it makes have more than {STRING_BYTES >> 20} MiB"
+                    return
                 computed.update(zip(wanted, results, strict=True))
                 return
             except Unsupported as error:
@@ -189,6 +206,11 @@ class Evaluator:
                 errors.append(error.brief)
                 break
         self.failures[node] = "; ".join(errors)
+
+    def _string_bytes(self, node: ir.Node, computed: dict[ir.Value, Any]) -> int:
+        """The bytes of the strings that a node reads, all of which are at hand."""
+        reads = reads_of(node)
+        return sum(string_bytes(computed[each] if each in computed else tensor_of(each, self._facts)) for each in reads)
 
     def _rounds(self, node: ir.Node) -> bool:
         """Whether floats take part, so that another engine than the runtime may give other bits."""

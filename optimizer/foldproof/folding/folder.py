@@ -15,8 +15,8 @@ from foldproof.folding.evaluation import Evaluator
 from foldproof.folding.folding_rule import constant_folding
 from foldproof.folding.limits import BATCH_BYTES
 from foldproof.folding.results import Results
-from foldproof.folding.selection import Selector
-from foldproof.folding.sources import is_source, size_of, tensor_of
+from foldproof.folding.selection import NODE_BYTES, Selector
+from foldproof.folding.sources import exact_size_of, is_source, size_of, tensor_of
 from foldproof.rewriting.rule import Constant, Reason, Remove, Rule
 
 
@@ -120,7 +120,7 @@ class Folder:
                 tensor = self._results.tensor(found[output], self._facts.of(output))
                 if isinstance(tensor, Reason):
                     return tensor
-                if size_of(output, self._facts) is None:
+                if exact_size_of(output, self._facts) is None and tensor.nbytes > NODE_BYTES:
                     if not self._budget.fits(tensor.nbytes):
                         return Reason("the file would grow by {} bytes, which is beyond the budget", tensor.nbytes)
                     self._budget.spend(tensor.nbytes)

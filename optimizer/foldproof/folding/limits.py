@@ -17,6 +17,9 @@ MAX_BYTES = 256 << 20
 MAX_TRIPS = 10_000
 """A Loop of more iterations is not computed."""
 
+STRING_BYTES = 4 << 20
+"""What makes strings is computed where those that it reads have no more bytes, and is kept if the new ones don't."""
+
 BATCH_BYTES = 128 << 20
 """The tensors that one session holds, inputs and results, as far as their sizes are known before."""
 
@@ -53,6 +56,12 @@ def is_endless(node: ir.Node, facts: Facts) -> bool:
         trips = facts.of(node.inputs[0]).ints if node.inputs and node.inputs[0] is not None else None
         return trips is None
     return any(each.op_type == "Loop" for each in executed(node, facts) if each is not node)
+
+
+def makes_strings(node: ir.Node, facts: Facts) -> bool:
+    """Whether a node or one inside it makes strings, or a sequence of such: how long they will be, no fact says."""
+    outputs = (facts.of(output) for each in executed(node, facts) for output in each.outputs)
+    return any(ir.DataType.STRING in (fact.dtype, fact.item and fact.item.dtype) for fact in outputs)
 
 
 def executed(node: ir.Node, facts: Facts) -> Iterator[ir.Node]:

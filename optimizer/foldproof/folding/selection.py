@@ -17,7 +17,7 @@ from foldproof.facts import Facts, Kind
 from foldproof.folding.budget import Budget, Share
 from foldproof.folding.candidates import Candidates, read_outputs
 from foldproof.folding.quantization import Quantized
-from foldproof.folding.sources import is_source, size_of
+from foldproof.folding.sources import exact_size_of, is_source, size_of
 from foldproof.rewriting.rule import Reason
 
 NODE_BYTES = 64
@@ -179,7 +179,7 @@ class Selector:
         for node in self._candidates.nodes:
             price = self._price_of_inputs(node)
             for output in node.outputs:
-                size = size_of(output, self._facts)
+                size = exact_size_of(output, self._facts)
                 self._cheapest[output] = price if size is None else min(price, size)
 
     def _price_of_inputs(self, node: ir.Node) -> int:
@@ -200,7 +200,7 @@ class Selector:
         return sum(size_of(output, self._facts) or 0 for output in read_outputs(node))
 
     def _is_of_known_size(self, node: ir.Node) -> bool:
-        return all(size_of(output, self._facts) is not None for output in read_outputs(node))
+        return all(exact_size_of(output, self._facts) is not None for output in read_outputs(node))
 
     def _make_it_fit(self, folds: dict[ir.Node, int]) -> int:
         """Gives up folds, the largest first, until what they add and free together is within the budget.

@@ -45,6 +45,12 @@ class Demands:
     original: Path | None = None
     certificate: tuple[Path, Place] | None = None
 
+    @property
+    def files(self) -> list[Path]:
+        """The files that it names."""
+        named = [self.original, None if self.certificate is None else self.certificate[0]]
+        return [path for path in named if path is not None]
+
     @classmethod
     def of(cls, file: ConfigurationFile | None, model: Path) -> Demands:
         """Reads what a file demands of a model: `budget` at its top, and the keys of each section about the model.

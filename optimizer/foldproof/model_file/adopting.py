@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 
 import onnx
 import onnx_ir as ir
 
-from foldproof.graphs import all_graphs
+from foldproof.graphs import all_graphs, bodies_within
 from foldproof.model_file.opsets import effective_imports
 from foldproof.model_file.tensors import ProtoTensor, SparseTensor
 from foldproof.model_file.views import SparseStandIn, is_constant
@@ -18,6 +18,8 @@ _TENSOR = ir.AttributeType.TENSOR
 _TENSORS = ir.AttributeType.TENSORS
 _HOLDS_ONE = frozenset({_TENSOR, ir.AttributeType.SPARSE_TENSOR})
 _HOLDS_TENSORS = _HOLDS_ONE | {_TENSORS, ir.AttributeType.SPARSE_TENSORS}
+_GRAPHS = ir.AttributeType.GRAPHS
+_HOLDS_GRAPHS = frozenset({ir.AttributeType.GRAPH, _GRAPHS})
 _COPYABLE = (
     ir.Tensor,
     ir.ExternalTensor,
@@ -64,22 +66,40 @@ def detach(clone: ir.Model) -> None:
 
 
 def tensors_of(model: ir.Model) -> Iterator[ir.TensorProtocol]:
-    """All tensors of a model: initializers, and tensors in attributes."""
-    for graph in all_graphs(model):
+    """All tensors of a model: initializers, and tensors in attributes and in their defaults."""
+    for graph in _graphs_of(model):
         for value in graph.initializers.values():
             if value.const_value is not None:
                 yield value.const_value
         for node in graph:
-            for attribute in node.attributes.values():
-                if attribute.type is _TENSOR and attribute.value is not None:
-                    yield attribute.value
-                elif attribute.type is _TENSORS and attribute.value is not None:
-                    yield from attribute.value
+            if node.attributes:
+                yield from _in_attributes(node.attributes)
+    for function in model.functions.values():
+        yield from _in_attributes(function.attributes)
+
+
+def _graphs_of(model: ir.Model) -> Iterator[ir.Graph]:
+    """All graphs of a model, those in the defaults of functions too."""
+    yield from all_graphs(model)
+    for function in model.functions.values():
+        for attribute in function.attributes.values():
+            if attribute.type in _HOLDS_GRAPHS and attribute.value is not None:
+                for graph in attribute.as_graphs() if attribute.type is _GRAPHS else [attribute.as_graph()]:
+                    yield graph
+                    yield from bodies_within(graph)
+
+
+def _in_attributes(attributes: Mapping[str, ir.Attr]) -> Iterator[ir.TensorProtocol]:
+    for attribute in attributes.values():
+        if attribute.type is _TENSOR and attribute.value is not None:
+            yield attribute.value
+        elif attribute.type is _TENSORS and attribute.value is not None:
+            yield from attribute.value
 
 
 def _replace_tensors(model: ir.Model, replace: Callable[[ir.TensorProtocol], ir.TensorProtocol]) -> None:
     """Puts `replace(tensor)` in the place of each initializer and of each tensor in an attribute."""
-    for graph in all_graphs(model):
+    for graph in _graphs_of(model):
         for value in graph.initializers.values():
             if value.const_value is not None:
                 tensor = replace(value.const_value)

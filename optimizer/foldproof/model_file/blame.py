@@ -9,7 +9,7 @@ import onnx
 import onnx_ir as ir
 
 from foldproof.errors import ModelError
-from foldproof.model_file.views import readable_type
+from foldproof.model_file.views import readable_attribute, readable_type
 
 _HINT = "Check the model with onnx.checker, or export it again"
 
@@ -82,5 +82,5 @@ def _read_tensor(proto: onnx.TensorProto) -> None:
 def _read_attribute(proto: onnx.AttributeProto) -> None:
     if proto.type == onnx.AttributeProto.TENSOR:
         _read_tensor(proto.t)
-    elif proto.type not in (onnx.AttributeProto.SPARSE_TENSOR, onnx.AttributeProto.SPARSE_TENSORS):
-        ir.serde.deserialize_attribute(proto)
+    else:
+        ir.serde.deserialize_attribute(readable_attribute(proto))

@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 import onnx_ir as ir
 
-from foldproof.data_layout import DataLayout, linked_location
+from foldproof.data_layout import DataLayout, linked_location, spelled
 from foldproof.errors import ModelError
 from foldproof.large_tensors import let_go
 from foldproof.model_file.tensors import ProtoTensor, SparseTensor
@@ -97,7 +97,7 @@ class DataFiles:
         """Whether a tensor that the original has stays where it is, and what is said of it stays true."""
         if not isinstance(tensor, ir.ExternalTensor):
             return not self.takes(tensor, is_new=False)
-        return self._layout.link and self._linked(tensor) == str(tensor.location)
+        return self.links(tensor) and self._linked(tensor) == str(tensor.location)
 
     def takes(self, tensor: ir.TensorProtocol, is_new: bool) -> bool:
         """Whether `place` says where a tensor lies outside: one that was external stays so, unless all go inside.
@@ -112,21 +112,25 @@ class DataFiles:
             return False
         return (is_new or self._takes_all) and tensor.nbytes >= INLINE_BELOW
 
+    def links(self, tensor: ir.TensorProtocol) -> bool:
+        """Whether a tensor stays in the file that it lies in."""
+        return self._layout.link and isinstance(tensor, ir.ExternalTensor)
+
     def place(self, tensor: ir.TensorProtocol) -> Mapping[str, str]:
         """The `external_data` entries of a tensor that is taken.
 
         Raises:
-            UsageError: It can't be linked from the destination.
+            UsageError: It can't be linked from the destination, or the destination's name can't be part of a location.
             ModelError: The data file that is linked is not there, or too short.
         """
-        if self._layout.link and isinstance(tensor, ir.ExternalTensor):
+        if isinstance(tensor, ir.ExternalTensor) and self.links(tensor):
             entries = {"location": self._linked(tensor), "offset": str(tensor.offset or 0)}
             return {**entries, "length": str(_size(tensor))}
         number = 0
         if self._layout.external == "auto" and isinstance(tensor, ir.ExternalTensor):
             number = self._numbers.setdefault(os.path.realpath(tensor.path), len(self._numbers))
         if number not in self._files:
-            self._files[number] = DataFile(self._name(number))
+            self._files[number] = DataFile(spelled(self._name(number), self._destination))
         return self._files[number].place(tensor)
 
     def _linked(self, tensor: ir.ExternalTensor) -> str:

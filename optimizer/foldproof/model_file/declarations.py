@@ -8,6 +8,8 @@ from typing import Any
 import onnx
 import onnx_ir as ir
 
+from foldproof.model_file.matching import by_turns
+
 _ANNOTATION = "quant_parameter_tensor_names"
 """The key in a value's `meta` under which onnx_ir keeps its quantization annotation."""
 
@@ -40,9 +42,9 @@ def declare(
     redeclared: Iterable[str],
 ) -> None:
     """Declares inputs or outputs: as the original did, except new ones and the redeclared."""
-    by_name = {proto.name: proto for proto in originals if proto.name not in redeclared}
+    original_of = by_turns((proto for proto in originals if proto.name not in redeclared), lambda proto: proto.name)
     for value in values:
-        original = by_name.get(value.name or "")
+        original = original_of(value.name or "")
         if original is not None:
             target.append(original)
         else:

@@ -12,11 +12,9 @@ from foldproof.data_layout import DataLayout, data_name
 from foldproof.errors import ModelError, UsageError
 from foldproof.model_file.adopting import tensors_of
 from foldproof.model_file.data_file import DataFile, DataFiles
+from foldproof.model_file.protobuf import PROTOBUF_LIMIT
 from foldproof.model_file.serializing import to_proto
 from foldproof.model_file.source import Source
-
-PROTOBUF_LIMIT = (1 << 31) - 1
-"""No protobuf message may have more bytes than this."""
 
 
 def to_bytes(model: ir.Model, source: Source, layout: DataLayout | None = None) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import onnx
 import onnx_ir as ir
@@ -18,6 +18,7 @@ SPARSE_VALUE = "sparse_value"
 Stays: TypeAlias = Callable[[ir.TensorProtocol], bool]
 
 _Kind = ir.AttributeType
+_Part = TypeVar("_Part")
 
 
 def names_of(values: Iterable[ir.Value | None]) -> list[str | None]:
@@ -32,6 +33,24 @@ def node_key(outputs: Iterable[str | None], node: ir.Node | onnx.NodeProto) -> H
             return name
     inputs = names_of(node.inputs) if isinstance(node, ir.Node) else node.input
     return (node.op_type, node.name or "", *inputs)
+
+
+def by_turns(parts: Iterable[_Part], key: Callable[[_Part], Hashable]) -> Callable[[Hashable], _Part | None]:
+    """A lookup that gives the parts of one key one by one, in their order, and then None.
+
+    Few have the same key: nodes whose outputs have no names, and an output that is listed twice.
+    """
+    waiting: dict[Hashable, list[_Part]] = {}
+    for part in parts:
+        waiting.setdefault(key(part), []).append(part)
+    for same in waiting.values():
+        same.reverse()
+
+    def next_of(wanted: Hashable) -> _Part | None:
+        same = waiting.get(wanted)
+        return same.pop() if same else None
+
+    return next_of
 
 
 def is_same_node(node: ir.Node, outputs: list[str | None], original: onnx.NodeProto, stays: Stays) -> bool:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import stat
 from pathlib import Path
+from typing import BinaryIO
 
 import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from foldproof.errors import ModelError
-from foldproof.model_file.formats import BINARY, format_of, from_text
+from foldproof.model_file.formats import BINARY, format_of, from_text, most_bytes
+
+_PIECE = 1 << 20
+"""So many bytes of a stream are read at once."""
 
 _SIGNATURES = (
     (b"version https://git-lfs", "It is a Git LFS pointer: fetch the model itself with `git lfs pull`"),
@@ -30,8 +35,28 @@ def parse(path: Path) -> onnx.ModelProto:
     Raises:
         ModelError: There is no readable file, or it is not a whole ONNX model in this form.
     """
-    data, form = _contents(path), format_of(path)
+    form = format_of(path)
+    data = _contents(path, most_bytes(form))
     return parse_bytes(data, str(path)) if form == BINARY or not data else from_text(data, form, str(path))
+
+
+def parse_stream(stream: BinaryIO, name: str) -> onnx.ModelProto:
+    """Reads and parses a model in binary form from a stream, to its end.
+
+    Args:
+        stream: The stream.
+        name: What to call it in an error.
+
+    Raises:
+        ModelError: It is not a whole ONNX model.
+    """
+    most = most_bytes(BINARY)
+    data = io.BytesIO()
+    while piece := stream.read(_PIECE):
+        data.write(piece)
+        if data.tell() > most:
+            raise _too_large(name, most)
+    return parse_bytes(data.getvalue(), name)
 
 
 def parse_bytes(data: bytes, path: str) -> onnx.ModelProto:
@@ -56,13 +81,16 @@ def parse_bytes(data: bytes, path: str) -> onnx.ModelProto:
     return proto
 
 
-def _contents(path: Path) -> bytes:
+def _contents(path: Path, most: int) -> bytes:
     try:
-        mode = path.stat().st_mode
+        status = path.stat()
+        mode = status.st_mode
         if stat.S_ISDIR(mode):
             raise ModelError(f"{path} is a directory", hint="Give the .onnx file in it")
         if not stat.S_ISREG(mode):
             raise ModelError(f"{path} is not a regular file", hint="Give a .onnx file")
+        if status.st_size > most:
+            raise _too_large(str(path), most)
         return path.read_bytes()
     except (FileNotFoundError, NotADirectoryError) as error:
         raise ModelError(f"there is no file {path}", hint="Check the path") from error
@@ -73,6 +101,13 @@ def _contents(path: Path) -> bytes:
     except (OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or error
         raise ModelError(f"{path} can't be read: {reason}", hint="Check the path and the disk") from error
+
+
+def _too_large(name: str, most: int) -> ModelError:
+    return ModelError(
+        f"{name} has more than {most:,} bytes, the most that a model in its form may have",
+        hint="Save the model with its weights in a data file beside it",
+    )
 
 
 def _guess(data: bytes) -> str:

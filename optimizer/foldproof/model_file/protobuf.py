@@ -8,6 +8,9 @@ from typing import Any
 from google.protobuf.message import Message  # type: ignore[import-untyped]
 from google.protobuf.unknown_fields import UnknownFieldSet  # type: ignore[import-untyped]
 
+PROTOBUF_LIMIT = (1 << 31) - 1
+"""No message may have more bytes than this."""
+
 VARINT, FIXED64, LENGTH_DELIMITED, GROUP, GROUP_END, FIXED32 = range(6)
 """How a field is written: the last three bits of its tag."""
 

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
+from foldproof.data_layout import is_name_of_model
 from foldproof.errors import ModelError
 from foldproof.model_file import formats
 from foldproof.model_file.protobuf import FIXED32, FIXED64, GROUP, GROUP_END, LENGTH_DELIMITED, VARINT
@@ -19,31 +20,40 @@ from foldproof.protos import external_locations
 _ENTRY = onnx.StringStringEntryProto.DESCRIPTOR
 _KEY = "location"
 """The key of an entry that says in which file a tensor lies."""
+_RAW_KEY = _KEY.encode()
 _AT_ONCE = 1 << 24
 """Files of at most so many bytes are searched for the key as a whole: few models have it, and a search is fast."""
 _LONGEST = 1 << 16
-"""More bytes than an entry can have that says where a tensor lies: paths are shorter."""
+"""More bytes than an entry can have that says where a tensor lies: paths are shorter. No more are read at once."""
+_FIELDS = 1_000_000
+"""So many fields of a binary file are looked at: as many nodes, or 100,000 tensors with external data."""
+_TEXT_BYTES = 8 << 20
+"""Texts of more bytes that have the key are not parsed."""
 
 
 def data_of(model: Path) -> set[Path]:
     """The data files that the model in a file refers to; none where there is no model.
 
+    Of a model that is too large to be looked through they may be some of them.
+
     Raises:
         OSError: The file is there and can't be read.
     """
-    return {model.parent / location for location in _locations_of(model)}
+    locations, _ = _locations_of(model)
+    return {model.parent / location for location in locations}
 
 
-def used_by_others(data: Collection[Path], models: Collection[Path], suffix: str) -> set[Path]:
+def used_by_others(data: Collection[Path], models: Collection[Path], owner: Path) -> set[Path]:
     """Those of some data files that a model refers to which is none of those named.
 
     All models are asked that lie in the folder of the data or above it: from elsewhere no model may refer to it. One
-    that can't be read may refer to all.
+    that can't be read, or is too large to be looked through, may refer to all.
 
     Args:
         data: The data files, in one folder.
         models: The models that are not asked.
-        suffix: The end of names of models here, besides `.onnx` and those of text forms.
+        owner: The model that the data was written for. Files are asked too that end like it, or begin like it, as
+            `m.onnx.bak` does, which may be a copy.
     """
     if not data:
         return set()
@@ -51,13 +61,15 @@ def used_by_others(data: Collection[Path], models: Collection[Path], suffix: str
     files = {os.path.realpath(path): path for path in data}
     left_out = {os.path.realpath(path) for path in models}
     used: set[Path] = set()
-    for model in _models_in([folder, *folder.parents], {".onnx", suffix}):
+    for model in _models_in([folder, *folder.parents], owner):
         real = os.path.realpath(model)
         if real in left_out:
             continue
         try:
-            locations = _locations_of(model)
+            locations, is_all = _locations_of(model)
         except OSError:
+            return set(data)
+        if not is_all:
             return set(data)
         # A model that is a link may have its data beside the file that it leads to.
         named = {os.path.realpath(Path(each).parent / location) for each in (model, real) for location in locations}
@@ -65,33 +77,54 @@ def used_by_others(data: Collection[Path], models: Collection[Path], suffix: str
     return used
 
 
-def _models_in(folders: Collection[Path], suffixes: Collection[str]) -> Iterator[Path]:
+def is_model_by_name(path: Path) -> bool:
+    """Whether a file is known for a model by its name: it ends in `.onnx` or like a text form."""
+    return path.suffix.lower() == ".onnx" or not formats.is_binary(path)
+
+
+def _models_in(folders: Collection[Path], owner: Path) -> Iterator[Path]:
     for folder in folders:
         try:
             paths = list(folder.iterdir())
         except OSError:  # a folder above may well be closed to us
             continue
         for path in paths:
-            if (path.suffix in suffixes or not formats.is_binary(path)) and path.is_file():
+            is_alike = path.suffix == owner.suffix or (
+                path.name.startswith(f"{owner.stem}.") and not is_name_of_model(path.name, owner)
+            )
+            if (is_alike or is_model_by_name(path)) and path.is_file():
                 yield path
 
 
-def _locations_of(model: Path) -> set[str]:
-    """Where the tensors of the model in a file lie, as it says; nowhere where there is no model."""
+def _locations_of(model: Path) -> tuple[set[str], bool]:
+    """Where the tensors of the model in a file lie, as it says, and whether these are all places that it names."""
+    form = formats.format_of(model)
     try:
-        form = formats.format_of(model)
-        if form == formats.BINARY:
-            with model.open("rb") as file:
-                found = set(_locations(file, model.stat().st_size))
-        else:
-            found = external_locations(formats.from_text(model.read_bytes(), form, str(model)))
-    except (FileNotFoundError, IsADirectoryError, ModelError, RecursionError):
-        return set()
-    return {location for location in found if "\0" not in location}
+        size = model.stat().st_size
+        with model.open("rb") as file:
+            found, is_all = _locations(file, size) if form == formats.BINARY else _locations_in_text(file, size, form)
+    except (FileNotFoundError, IsADirectoryError):
+        return set(), True
+    return {location for location in found if "\0" not in location}, is_all
 
 
-def _locations(file: BinaryIO, size: int) -> Iterator[str]:
-    """What the tensors in a binary file say where they lie; all up to the first byte that no message can have.
+def _locations_in_text(file: BinaryIO, size: int, form: str) -> tuple[set[str], bool]:
+    """The same of a text. It is only parsed where it has the key: files of these names are often no models."""
+    if size > formats.TEXT_LIMIT:
+        return set(), False
+    text = file.read()
+    if _RAW_KEY not in text:
+        return set(), True
+    if size > _TEXT_BYTES:
+        return set(), False
+    try:
+        return external_locations(formats.from_text(text, form, file.name)), True
+    except (ModelError, RecursionError):
+        return set(), True
+
+
+def _locations(file: BinaryIO, size: int) -> tuple[set[str], bool]:
+    """The same of a binary file; all up to the first byte that no message can have.
 
     It walks through the fields of the messages and skips all that hold no tensors.
 
@@ -99,39 +132,45 @@ def _locations(file: BinaryIO, size: int) -> Iterator[str]:
         file: The file.
         size: Its bytes.
     """
+    found: set[str] = set()
     if size <= _AT_ONCE:
-        if _KEY.encode() not in file.read():
-            return
+        if _RAW_KEY not in file.read():
+            return found, True
         file.seek(0)
     inside: list[tuple[int, Any]] = [(size, onnx.ModelProto.DESCRIPTOR)]  # the messages, each with its end
     at = 0
-    while inside:
-        end, message = inside[-1]
-        if at >= end:
+    for _ in range(_FIELDS):
+        while inside and at >= inside[-1][0]:
             inside.pop()
-            continue
+        if not inside:
+            return found, True
+        end, message = inside[-1]
         tag, at = _varint(file, at)
         kind = tag & 7
         if tag < 8:
-            return
+            return found, True
         if kind == VARINT:
             _, at = _varint(file, at)
         elif kind == LENGTH_DELIMITED:
             length, at = _varint(file, at)
             inner = _with_tensors(message).get(tag >> 3)
             if length > end - at:
-                return
+                return found, True
             if inner is _ENTRY and length <= _LONGEST:
-                yield from _location(file.read(length))
+                found.update(_location(file.read(length)))
                 at += length
             elif inner is None or inner is _ENTRY:
                 at = file.seek(at + length)
+            elif length <= _LONGEST and _RAW_KEY not in file.read(length):  # as most nodes
+                at += length
             else:
+                at = file.seek(at)
                 inside.append((at + length, inner))
         elif kind in (FIXED64, FIXED32):
             at = file.seek(at + (8 if kind == FIXED64 else 4))
         elif kind not in (GROUP, GROUP_END):  # what is in a group is walked through like all else
-            return
+            return found, True
+    return found, False
 
 
 def _varint(file: BinaryIO, at: int) -> tuple[int, int]:

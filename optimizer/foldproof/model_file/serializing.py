@@ -28,6 +28,7 @@ from foldproof.model_file.declarations import (
 )
 from foldproof.model_file.matching import (
     SPARSE_VALUE,
+    by_turns,
     is_same_attribute,
     is_same_node,
     names_of,
@@ -52,6 +53,9 @@ class DataStore(Protocol):
 
     def takes(self, tensor: ir.TensorProtocol, is_new: bool) -> bool:
         """Whether this tensor goes to the store; `is_new`: the original has it nowhere."""
+
+    def links(self, tensor: ir.TensorProtocol) -> bool:
+        """Whether a tensor stays in the file that it lies in: what else is said of that file stays true."""
 
     def place(self, tensor: ir.TensorProtocol) -> Mapping[str, str]:
         """Takes the tensor, and returns the `external_data` entries that say where its elements will lie."""
@@ -173,8 +177,7 @@ class _Serializer:
                 self._tensor(target.initializer.add(), tensor, name, originals.get(name))
 
     def _nodes(self, target: Any, nodes: Iterable[ir.Node], originals: Iterable[onnx.NodeProto]) -> None:
-        by_key = {node_key(node.output, node): node for node in originals}
-        append, match = target.append, by_key.get
+        append, match = target.append, by_turns(originals, lambda node: node_key(node.output, node))
         for node in nodes:
             outputs = names_of(node.outputs)
             original = match(node_key(outputs, node))
@@ -278,8 +281,11 @@ class _Serializer:
                 target.data_type = tensor.dtype.value
                 target.dims.extend(tensor.shape.numpy())
             target.data_location = onnx.TensorProto.EXTERNAL
-            for key, text in self._store.place(tensor).items():
+            placed = self._store.place(tensor)
+            for key, text in placed.items():
                 target.external_data.add(key=key, value=text)
+            if origin is not None and self._store.links(tensor):
+                target.external_data.extend(entry for entry in origin.external_data if entry.key not in placed)
         elif isinstance(tensor, ir.ExternalTensor) and not self._stays(tensor):
             if origin is not None:
                 copy_fields(target, origin, _ELEMENTS)

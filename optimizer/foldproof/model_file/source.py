@@ -16,7 +16,7 @@ from foldproof.model_file.adopting import adopt, detach, tensors_of
 from foldproof.model_file.blame import blame, root_cause
 from foldproof.model_file.data_tensors import home_of, placing
 from foldproof.model_file.formats import is_binary
-from foldproof.model_file.parsing import parse, parse_bytes
+from foldproof.model_file.parsing import parse, parse_stream
 from foldproof.model_file.tensor_checks import check_tensors
 from foldproof.model_file.views import readable_model
 from foldproof.validation import check_structure
@@ -73,7 +73,7 @@ def read_stream(stream: BinaryIO) -> onnx.ModelProto:
     Raises:
         ModelError: It is no ONNX model, or was cut short.
     """
-    return parse_bytes(stream.read(), "the standard input")
+    return parse_stream(stream, "the standard input")
 
 
 def from_proto(proto: onnx.ModelProto) -> Source:

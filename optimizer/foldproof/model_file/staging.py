@@ -24,7 +24,7 @@ from foldproof.model_file import formats
 from foldproof.model_file.encoding import encode
 from foldproof.model_file.leftovers import sweep, temporary_name
 from foldproof.model_file.locks import folder_locked, lock_file, sync_folder
-from foldproof.model_file.references import data_of, used_by_others
+from foldproof.model_file.references import data_of, is_model_by_name, used_by_others
 from foldproof.model_file.source import Source
 
 
@@ -66,9 +66,10 @@ class Staged:
         self.files = [*data, destination]
         self.left: tuple[Path, ...] = ()
         self.outcome = text or path
-        self.size = sum(file.stat().st_size for file in {self.outcome, *data_of(path)} if file.is_file())
         self._data = data
         self._layout = layout
+        files = {self.outcome, *(data_of(path) if self.has_data else ())}
+        self.size: int = sum(file.stat().st_size for file in files if file.is_file())
         self._inputs = source.data_files
         self._lock = lock
 
@@ -115,17 +116,20 @@ class Staged:
         return self.size
 
     def _old_data(self) -> set[Path]:
-        """The data files of the model at the destination that the new one does not refer to."""
-        if self._layout.in_place:
-            return set() if self._layout.link else {path for path in self._inputs if path.is_file()}
+        """The data files of the model at the destination that the new one does not refer to.
+
+        In place, that model may be another one than was read: a run beside this one was faster, and has data of ours.
+        """
         folder = self.destination.parent
         names = os.listdir(folder)  # noqa: PTH208  much faster, in a folder of thousands of files
         beside = {folder / name for name in names if is_data_name(name, self.destination)}
-        beside -= set(self._data)
-        if not beside:  # so that no large model is read for nothing
-            return set()
-        kept = {os.path.realpath(path) for path in self._inputs}
-        return {path for path in beside & data_of(self.destination) if os.path.realpath(path) not in kept}
+        kept = {os.path.realpath(path) for path in (*self._data, *self._inputs)}
+        old = {path for path in beside if os.path.realpath(path) not in kept}
+        if old:  # so that no large model is read for nothing
+            old &= data_of(self.destination)
+        if self._layout.in_place and not self._layout.link:
+            old.update(path for path in self._inputs if path.is_file())
+        return old
 
     def _take_away(self, data: set[Path]) -> None:
         """Removes those data files of a model that is gone which can be of no use to another."""
@@ -136,7 +140,7 @@ class Staged:
         """The data files that go with the model at the destination: they bear its name, and no other refers to them."""
         model = self.destination
         going = {path for path in data if path.parent == model.parent and is_name_of_model(path.name, model)}
-        return going - used_by_others(going, {model, self.path}, model.suffix)
+        return going - used_by_others(going, {model, self.path}, model)
 
     def discard(self) -> None:
         """Removes what was staged. Does nothing after a commit."""
@@ -170,7 +174,7 @@ def stage(
 
     Raises:
         UsageError: The destination can't be written, or is a file of the input, or its form or layout can't hold the
-            model.
+            model, or it is to link to weights and has no name of a model.
         ModelError: A data file of the input can't be read.
     """
     destination, layout = Path(destination), layout or DataLayout()
@@ -248,6 +252,11 @@ def write(
 def _check_destination(destination: Path, source: Source, layout: DataLayout) -> None:
     if destination.is_dir():
         raise UsageError(f"{destination} is a directory", hint="Give the name of a file")
+    if layout.link and not layout.in_place and not is_model_by_name(destination):
+        raise UsageError(
+            f"weights can't be linked from {destination}: other runs would not know it for a model that needs them",
+            hint="Let the name of the output end in .onnx, or leave out --link-weights",
+        )
     inputs = [*source.data_files, *([source.path] if source.path is not None and not layout.in_place else [])]
     if any(os.path.realpath(destination) == os.path.realpath(path) for path in inputs):
         raise UsageError(f"{destination} is a file of the input", hint="Choose another name for the output")

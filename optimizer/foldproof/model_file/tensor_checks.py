@@ -1,7 +1,9 @@
 """Do the tensors of a model hold what they say? Looked at before anything reads or allocates one.
 
 A tensor in the model must have as many elements as its dims say, in the field of its type. One in a data file must
-lie in that file as a whole, and the file beside the model: `external_data.py` says which files those are.
+lie in that file as a whole, and the file beside the model: `external_data.py` says which files those are. What is
+copied as it is, parts of sparse tensors and the training information, must not lie in a data file: the copy would name
+one that it does not have.
 """
 
 from __future__ import annotations
@@ -58,7 +60,8 @@ def check_tensors(proto: onnx.ModelProto, model: Path | None) -> None:
 
     Raises:
         ModelError: A tensor has a dim below 0, an unknown type, or another number of elements than its dims say; it
-            lies outside its data file, or overlaps another one there in part; a data file is not one beside the model.
+            lies outside its data file, or overlaps another one there in part; a data file is not one beside the model;
+            a part of a sparse tensor or a tensor of the training information lies in a data file.
     """
     regions: list[Region] = []
     for tensor, place in _tensors(proto):
@@ -116,11 +119,19 @@ def _invalid(place: str, reason: str) -> ModelError:
 
 def _tensors(proto: onnx.ModelProto) -> Iterator[tuple[onnx.TensorProto, str]]:
     """All tensors that anything may read, each with what to call it. Bodies may be nested at any depth."""
-    waiting: list[onnx.GraphProto] = [proto.graph]
+    waiting = [proto.graph]
     for function in proto.functions:
         for attribute in function.attribute_proto:
             yield from _in_attribute(attribute, f"of the function {function.name!r}", waiting)
         yield from _in_nodes(function.node, waiting)
+    yield from _in_graphs(waiting)
+    for training in proto.training_info:
+        for tensor, place in _in_graphs([training.initialization, training.algorithm]):
+            yield _inside(tensor, f"{place} in the training information")
+
+
+def _in_graphs(waiting: list[onnx.GraphProto]) -> Iterator[tuple[onnx.TensorProto, str]]:
+    """The tensors of some graphs, and of all that are nested in them. The list is empty afterwards."""
     while waiting:
         graph = waiting.pop()
         for tensor in graph.initializer:
@@ -164,5 +175,13 @@ def _in_sparse(sparse: onnx.SparseTensorProto, place: str) -> Iterator[tuple[onn
         raise _invalid(place, f"has the dims {list(sparse.dims)}, which no tensor has")
     if sparse.indices.data_type != onnx.TensorProto.INT64:
         raise _invalid(place, "has indices that are not int64")
-    yield sparse.values, f"{place} (values)"
-    yield sparse.indices, f"{place} (indices)"
+    yield _inside(sparse.values, f"{place} (values)")
+    yield _inside(sparse.indices, f"{place} (indices)")
+
+
+def _inside(tensor: onnx.TensorProto, place: str) -> tuple[onnx.TensorProto, str]:
+    """The tensor and its place, if its elements are in the model."""
+    if tensor.data_location == onnx.TensorProto.EXTERNAL:
+        hint = "Export the model with these elements in the model's own file"
+        raise ModelError(f"{place} lies in a data file, which no sparse tensor or training information may", hint=hint)
+    return tensor, place

@@ -23,6 +23,8 @@ _NOT_PLAIN = frozenset(
         onnx.AttributeProto.SPARSE_TENSORS,
         onnx.AttributeProto.TYPE_PROTO,
         onnx.AttributeProto.TYPE_PROTOS,
+        onnx.AttributeProto.STRING,
+        onnx.AttributeProto.STRINGS,
     }
 )
 _DATA_TYPES = frozenset(member.value for member in ir.DataType)
@@ -34,6 +36,21 @@ class SparseStandIn(View):
     def __init__(self, sparse: onnx.SparseTensorProto) -> None:
         # Not its real type: onnx_ir would make a string tensor of it, and lose `sparse`.
         super().__init__(sparse.values, dims=sparse.dims, data_type=onnx.TensorProto.FLOAT, sparse=sparse)
+
+
+class NoText(bytes):
+    """A string that is not in UTF-8, as it should be: custom operators keep whatever they need in theirs.
+
+    onnx_ir, which decodes and encodes strings, gets the bytes that are there.
+    """
+
+    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> NoText:  # type: ignore[override]
+        """The bytes, as they are."""
+        return self
+
+    def encode(self, encoding: str = "utf-8") -> bytes:
+        """The bytes, as they are."""
+        return bytes(self)
 
 
 def is_constant(node: ir.Node | onnx.NodeProto) -> bool:
@@ -85,7 +102,7 @@ def _readable_function(function: onnx.FunctionProto) -> Any:
     replaced: dict[str, Any] = {}
     _readable_values(function, ("value_info",), replaced)
     _readable_nodes(function, replaced)
-    attributes = [_readable_attribute(attribute) for attribute in function.attribute_proto]
+    attributes = [readable_attribute(attribute) for attribute in function.attribute_proto]
     if any(isinstance(attribute, View) for attribute in attributes):
         replaced["attribute_proto"] = attributes
     return View(function, **replaced) if replaced else function
@@ -105,7 +122,7 @@ def _readable_nodes(owner: onnx.GraphProto | onnx.FunctionProto, replaced: dict[
     for index, node in enumerate(owner.node):
         for attribute in node.attribute:
             if attribute.type in _NOT_PLAIN:
-                attributes = [_readable_attribute(a, is_constant(node)) for a in node.attribute]
+                attributes = [readable_attribute(a, is_constant(node)) for a in node.attribute]
                 if any(isinstance(a, View) for a in attributes):
                     views[index] = View(node, attribute=attributes)
                 break
@@ -113,10 +130,23 @@ def _readable_nodes(owner: onnx.GraphProto | onnx.FunctionProto, replaced: dict[
         replaced["node"] = [views.get(index, node) for index, node in enumerate(owner.node)]
 
 
-def _readable_attribute(attribute: onnx.AttributeProto, of_constant: bool = False) -> Any:
+def readable_attribute(attribute: onnx.AttributeProto, of_constant: bool = False) -> Any:
+    """The attribute as onnx_ir can read it: itself, or a view of it.
+
+    Args:
+        attribute: The attribute.
+        of_constant: Whether it is one of ONNX's `Constant`.
+    """
     kind = attribute.type
     if kind not in _NOT_PLAIN or attribute.ref_attr_name:
         return attribute
+    if kind == onnx.AttributeProto.STRING:
+        return attribute if _is_text(attribute.s) else View(attribute, s=NoText(attribute.s))
+    if kind == onnx.AttributeProto.STRINGS:
+        if all(map(_is_text, attribute.strings)):
+            return attribute
+        strings = [text if _is_text(text) else NoText(text) for text in attribute.strings]
+        return View(attribute, strings=strings)
     if kind == onnx.AttributeProto.GRAPH:
         graph = _readable_graph(attribute.g)
         return attribute if graph is attribute.g else View(attribute, g=graph)
@@ -133,3 +163,13 @@ def _readable_attribute(attribute: onnx.AttributeProto, of_constant: bool = Fals
         return View(attribute, type=onnx.AttributeProto.TENSORS, tensors=stand_ins)
     name = "value" if of_constant else attribute.name
     return View(attribute, name=name, type=onnx.AttributeProto.TENSOR, t=SparseStandIn(attribute.sparse_tensor))
+
+
+def _is_text(string: bytes) -> bool:
+    if string.isascii():
+        return True
+    try:
+        string.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from foldproof.certificates.checker import Checked
+from foldproof.reporting.visible import visible
 
 _SHOWN = 5
 
@@ -12,9 +13,9 @@ _SHOWN = 5
 def show(checked: Checked) -> None:
     """Prints what a check found."""
     for problem in checked.problems:
-        click.echo(f"differs: {problem}")
+        click.echo(f"differs: {visible(problem)}")
     for line in lines(checked):
-        click.echo(line)
+        click.echo(visible(line))
     click.echo("the certificate holds" if checked.holds else "the certificate does not hold")
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from foldproof.configuration.place import shown
+from foldproof.reporting.visible import visible
 
 if TYPE_CHECKING:
     from foldproof.configuration import ConfigurationFile, InForce
@@ -22,17 +23,17 @@ def show(command: str, options: Sequence[InForce], file: ConfigurationFile | Non
         options: Its options.
         file: The file that holds.
     """
-    click.echo(f"file: {'none' if file is None else shown(file.path)}")
+    click.echo(f"file: {'none' if file is None else visible(shown(file.path))}")
     click.echo(f"options of {command}:")
     rows = [(each.key, _text(each.value), each.source) for each in options]
     rows.sort(key=lambda row: row[2] == "default")
     widths = [max((len(row[column]) for row in rows), default=0) for column in (0, 1)]
     for key, value, source in rows:
-        click.echo(f"  {key:<{widths[0]}}  {value:<{widths[1]}}  {source}")
+        click.echo(visible(f"  {key:<{widths[0]}}  {value:<{widths[1]}}  {source}"))
     for section in () if file is None else file.sections:
-        click.echo(f"models {', '.join(section.patterns)} ({section.place}):")
+        click.echo(visible(f"models {', '.join(section.patterns)} ({section.place}):"))
         for setting in section.settings:
-            click.echo(f"  {setting.key} = {_text(setting.value)}")
+            click.echo(visible(f"  {setting.key} = {_text(setting.value)}"))
 
 
 def _text(value: Any) -> str:

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
+from foldproof.reporting.visible import visible
+
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
     from rich.progress import TaskID
@@ -26,8 +28,8 @@ class ProgressDisplay:
     """
 
     def __init__(self, stream: TextIO | None = None, *, quiet: bool = False, delay: float = DELAY) -> None:
-        self._stream = stream or sys.stderr
-        self._is_wanted = not quiet and self._stream.isatty()
+        self._stream: TextIO | None = stream or sys.stderr  # None where whoever started us closed it
+        self._is_wanted = not quiet and self._stream is not None and self._stream.isatty()
         self._delay = delay
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
@@ -85,6 +87,5 @@ class ProgressDisplay:
         assert self._bar is not None
         assert self._task is not None
         words, done, steps = self._last
-        text = "".join(c if c.isprintable() else "?" for c in words)
         self._bar.tasks[0].total = steps or None  # `update` takes None for no change
-        self._bar.update(self._task, description=text, completed=done)
+        self._bar.update(self._task, description=visible(words), completed=done)

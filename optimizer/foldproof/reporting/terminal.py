@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import groupby
@@ -14,6 +15,7 @@ from rich.table import Table
 from foldproof.dims import binding_text
 from foldproof.reporting.report import Fate, Report, TakenBack
 from foldproof.reporting.rule_page import LOWERS, RulePage
+from foldproof.reporting.visible import visible
 from foldproof.rewriting.ledger import Entry
 from foldproof.rewriting.rule import ANY, LAST_OPSET, Rule
 
@@ -38,6 +40,9 @@ MAX_NOTES = 2
 """Notes and warnings of one kind, and bindings in a line; `verbose` shows all."""
 
 
+_COMMAND = re.compile(r"::(?=[a-z-]+( .*)?::)|##(?=\[)")
+"""How a command to GitHub Actions begins, which it takes from any line of a log: a name may be where a line is."""
+
 UNCLEAR = "no clear difference"
 """Said of times where the pairs of runs don't agree on which model takes less."""
 
@@ -57,7 +62,7 @@ def show(report: Report, *, verbose: bool = False, console: Console | None = Non
             console.print(_fates(report.fates))
         for entry in report.ledger:
             text = f"{entry.number:>5}  {entry.rule}  {'; '.join(entry.removed)}"
-            console.print(escape(text + (f"  =>  {'; '.join(entry.added)}" if entry.added else "")))
+            console.print(safe(text + (f"  =>  {'; '.join(entry.added)}" if entry.added else "")))
         for line in _lines(report, verbose):
             console.print(line)
         if report.profile is not None:
@@ -149,8 +154,8 @@ def show_guilty(found: TakenBack | Entry | None, *, console: Console | None = No
 
 
 def safe(text: object) -> str:
-    """Text of the person's model, made harmless for a terminal: control characters escaped, no markup."""
-    return escape("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text)))
+    """Text of the person's model, made harmless for a terminal or a log: what is not seen is escaped, no markup."""
+    return escape(_COMMAND.sub(lambda found: f"\\x{ord(found[0][0]):x}{found[0][1:]}", visible(text)))
 
 
 def _nodes(report: Report, rows: int | None = None) -> Table:

@@ -12,9 +12,11 @@ import math
 import onnx_ir as ir
 
 from foldproof.engines import Allowance
-from foldproof.facts import Dim, DimLike, Facts, Kind
+from foldproof.facts import Facts
 from foldproof.graphs import all_graphs, bodies_of, bodies_within, node_label, operator_name
 from foldproof.model_file.adopting import tensors_of
+from foldproof.verification.scratch import scratch_of
+from foldproof.verification.sizes import Sizes
 
 MAX_BYTES = 1 << 30
 """A model in which a tensor has more bytes is not run at all, unless what it reads is large too."""
@@ -126,13 +128,14 @@ def _infeasible(model: ir.Model, facts: Facts) -> str | None:
 
     Only what is proven to run counts: no branch of an If, and dims of the inputs as if they were 1.
     """
-    most = max(MAX_BYTES, GROWTH * (_stored(model) + _read(model, facts)))
+    least = Sizes(facts, 1)
+    most = max(MAX_BYTES, GROWTH * (_stored(model) + _read(model, least)))
     for node in model.graph:
         work = _least_work(node, facts)
         if work > MAX_WORK:
             return _untrusted(f"{_place(node)} {'runs for ever' if work == math.inf else f'takes {work} steps'}")
         for output in node.outputs:
-            size = _size(output, facts, 1)
+            size = least.bytes_of(output)
             if size is not None and size > most:
                 return _untrusted(f"{_place(node)} makes a tensor of {size} bytes")
     return None
@@ -141,14 +144,15 @@ def _infeasible(model: ir.Model, facts: Facts) -> str | None:
 def _allowance(model: ir.Model, facts: Facts) -> Allowance:
     """What a run of a model may take: nothing is limited that is proven to be little."""
     stored = _stored(model)
-    given = stored + _read(model, facts)
+    least = Sizes(facts, 1)
+    given = stored + _read(model, least)
     little = max(SMALL_BYTES, GROWTH * given)
-    grown = sum(_size(value, facts, 1) or 0 for node in model.graph for value in node.outputs)
+    grown = sum(least.bytes_of(value) or 0 for node in model.graph for value in node.outputs)
     of_calls = math.inf if _calls_repeat(model) else 0.0
     work = sum(_most_work(node, facts, of_calls) for node in model.graph)
     is_soon = grown <= max(MAX_BYTES, little) and work <= SMALL_WORK and len(model.graph.inputs) <= FEW_INPUTS
     return Allowance(
-        memory=None if _takes_at_most(little, model, facts) else MEMORY + GROWTH * stored,
+        memory=None if _takes_at_most(little, model, Sizes(facts, SIZE)) else MEMORY + GROWTH * stored,
         growth=GROWTH,
         seconds=None if is_soon else SECONDS + given / BYTES_PER_SECOND,
     )
@@ -162,49 +166,31 @@ def _place(node: ir.Node) -> str:
 
 
 def _stored(model: ir.Model) -> int:
-    """The bytes of a model's weights."""
-    return sum(tensor.nbytes for tensor in tensors_of(model) if tensor.dtype is not ir.DataType.STRING)
+    """The bytes of a model's weights. A string counts as a number, however long it is."""
+    return sum(8 * tensor.size if tensor.dtype is ir.DataType.STRING else tensor.nbytes for tensor in tensors_of(model))
 
 
-def _read(model: ir.Model, facts: Facts) -> int:
+def _read(model: ir.Model, least: Sizes) -> int:
     """The bytes of a model's inputs, at the least."""
-    return sum(_size(value, facts, 1) or 0 for value in model.graph.inputs)
+    return sum(least.bytes_of(value) or 0 for value in model.graph.inputs)
 
 
-def _takes_at_most(limit: int, model: ir.Model, facts: Facts) -> bool:
-    """Whether all tensors that a model computes are proven to have no more bytes together."""
+def _takes_at_most(limit: int, model: ir.Model, sizes: Sizes) -> bool:
+    """Whether all tensors that a model computes are proven to have no more bytes together, with what a node takes."""
     if model.functions:  # what is in them depends on the call
         return False
-    total = 0
+    total = most_scratch = 0
     for graph in all_graphs(model):
         for node in graph:
-            for output in node.outputs:
-                size = _size(output, facts, SIZE) if output.name else 0
-                if size is None:
-                    return False
-                total += size
-        if total > limit:
+            scratch = scratch_of(node, sizes)
+            made = [sizes.bytes_of(output) for output in node.outputs if output.name]
+            if scratch is None or None in made:
+                return False
+            total += sum(size or 0 for size in made)
+            most_scratch = max(most_scratch, scratch)  # it is gone when the node is done
+        if total + most_scratch > limit:
             return False
     return True
-
-
-def _size(value: ir.Value, facts: Facts, dim: int) -> int | None:
-    """The bytes of a tensor where all symbolic dims of the inputs have a size; None where they are not known."""
-    fact = facts.of(value)
-    count = _number(fact.element_count, dim)
-    if count is None or fact.kind is not Kind.TENSOR or not fact.dtype:
-        return None
-    return 8 * count if fact.dtype is ir.DataType.STRING else count * fact.dtype.bitwidth // 8
-
-
-def _number(count: DimLike | None, dim: int) -> int | None:
-    """An expression, where all symbolic dims of the model's inputs have a size."""
-    if isinstance(count, Dim) and all(symbol.scope == 0 for symbol in count.symbols):
-        try:
-            return count.evaluate(dict.fromkeys(count.symbols, dim))
-        except ZeroDivisionError:
-            return None
-    return count if isinstance(count, int) else None
 
 
 # Steps ----------------------------------------------------------------------------------------------------------------
@@ -262,10 +248,8 @@ def _most_trips(node: ir.Node, facts: Facts) -> float:
         limit = max(numbers, default=0) if numbers is not None else None
     elif node.op_type == "Scan" and not node.domain:
         # The sequences are among the inputs, along any axis.
-        shapes = [facts.of(value).shape for value in node.inputs if value is not None]
-        dims = [None if shape is None else [_number(dim, SIZE) for dim in shape] for shape in shapes]
-        known = [size for each in dims if each is not None for size in each if size is not None]
-        limit = max(known, default=0) if all(each is not None and None not in each for each in dims) else None
+        shapes = Sizes(facts, SIZE).shapes_of([value for value in node.inputs if value is not None])
+        limit = max((dim for shape in shapes for dim in shape or ()), default=0) if None not in shapes else None
     return math.inf if limit is None else max(limit, 1)
 
 

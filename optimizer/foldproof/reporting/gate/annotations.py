@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from foldproof.configuration.place import shown
 from foldproof.gating.outcome import Gated
+from foldproof.reporting.visible import visible
 
-_DATA = {"%": "%25", "\r": "%0D", "\n": "%0A"}
+_DATA = {"%": "%25"}  # there are no line ends in what is visible
 _PROPERTY = {**_DATA, ":": "%3A", ",": "%2C"}
 
 
@@ -22,9 +23,8 @@ def annotation_lines(models: Sequence[Gated]) -> Iterator[str]:
             }
             listed = ",".join(f"{name}={_escaped(value, _PROPERTY)}" for name, value in properties.items())
             nodes = f" (node {outcome.nodes[0]!r})" if outcome.nodes else ""
-            line = f"::error {listed}::{_escaped(f'{shown(gated.model)}: {outcome.text}{nodes}', _DATA)}"
-            yield line.encode(errors="backslashreplace").decode()  # a name of a file may be no UTF-8
+            yield f"::error {listed}::{_escaped(f'{shown(gated.model)}: {outcome.text}{nodes}', _DATA)}"
 
 
 def _escaped(text: str, table: dict[str, str]) -> str:
-    return "".join(table.get(character, character) for character in text)
+    return "".join(table.get(character, character) for character in visible(text))

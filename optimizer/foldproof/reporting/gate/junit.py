@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from foldproof.configuration.place import shown
 from foldproof.gating.outcome import Gated, Outcome
+from foldproof.reporting.visible import visible
 
 
 def junit(models: Sequence[Gated]) -> str:
@@ -26,9 +27,9 @@ def junit(models: Sequence[Gated]) -> str:
                 suite,
                 "testcase",
                 {
-                    "classname": _valid(shown(gated.model)),
+                    "classname": visible(shown(gated.model)),
                     "name": outcome.check,
-                    "file": _valid(shown(outcome.place.path)),
+                    "file": visible(shown(outcome.place.path)),
                     **({} if outcome.place.line is None else {"line": str(outcome.place.line)}),
                 },
             )
@@ -39,14 +40,9 @@ def junit(models: Sequence[Gated]) -> str:
 
 def _add(case: ET.Element, outcome: Outcome) -> None:
     if outcome.status == "passed":
-        ET.SubElement(case, "system-out").text = _valid(outcome.message)
+        ET.SubElement(case, "system-out").text = visible(outcome.message)
         return
     tag = "failure" if outcome.status == "failed" else "error"
-    found = ET.SubElement(case, tag, {"type": outcome.check, "message": _valid(outcome.message)})
+    found = ET.SubElement(case, tag, {"type": outcome.check, "message": visible(outcome.message)})
     lines = [outcome.text, f"at {outcome.place}", *(f"node {name}" for name in outcome.nodes)]
-    found.text = _valid("\n".join(lines))
-
-
-def _valid(text: str) -> str:
-    """A text with what XML has not: control characters, and halves of characters of names that are no UTF-8."""
-    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+    found.text = "\n".join(map(visible, lines))

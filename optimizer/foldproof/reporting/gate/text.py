@@ -8,17 +8,18 @@ import click
 
 from foldproof.configuration.place import shown
 from foldproof.gating.outcome import Gated, Outcome
+from foldproof.reporting.visible import visible
 
 
 def show(gated: Gated) -> None:
     """Prints what was found of one model."""
     failures = gated.failures
-    click.echo(f"{'FAILED' if failures else 'passed'}  {_plain(shown(gated.model))}")
+    click.echo(f"{'FAILED' if failures else 'passed'}  {visible(shown(gated.model))}")
     for outcome in gated.outcomes:
         mark = {"passed": "ok", "failed": "FAILED", "error": "ERROR"}[outcome.status]
-        click.echo(f"  {mark:<6}  {outcome.check}: {_plain(outcome.text if outcome in failures else outcome.message)}")
+        click.echo(f"  {mark:<6}  {outcome.check}: {visible(outcome.text if outcome in failures else outcome.message)}")
         if outcome in failures:
-            click.echo(f"          at {_plain(where(outcome))}")
+            click.echo(f"          at {visible(where(outcome))}")
 
 
 def show_sum(models: Sequence[Gated]) -> None:
@@ -32,8 +33,3 @@ def where(outcome: Outcome) -> str:
     first = f", node {outcome.nodes[0]!r}" if outcome.nodes else ""
     more = f" and {len(outcome.nodes) - 1} more" if len(outcome.nodes) > 1 else ""
     return f"{outcome.place}{first}{more}"
-
-
-def _plain(text: str) -> str:
-    """A text with the control characters of the person's model escaped."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

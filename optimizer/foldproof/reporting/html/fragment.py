@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from html import escape
 from typing import TYPE_CHECKING
 
+from foldproof.reporting.visible import visible
+
 if TYPE_CHECKING:
     from foldproof.reporting.report import Report
 
@@ -28,23 +30,27 @@ def fragment(report: Report) -> str:
     rest = f"<p>and {len(changed) - MAX_ROWS} more operators</p>" if len(changed) > MAX_ROWS else ""
     notices = [*map(str, report.taken_back), *report.warnings]
     return (
-        f"<div><p><strong>{sign} {escape(word)}.</strong> {escape(sentence(report))}</p>"
+        f"<div><p><strong>{sign} {escape(word)}.</strong> {_text(sentence(report))}</p>"
         f"{_table(('', 'before', 'after', 'change'), numbers)}"
         f"{_table(('operator', 'before', 'after', 'change'), operators) if operators else ''}{rest}"
         f"<p>{len(report.ledger)} rewrites{_written(report)}</p>"
-        f"{''.join(f'<p>⚠ {escape(each)}</p>' for each in notices[:MAX_ROWS])}</div>"
+        f"{''.join(f'<p>⚠ {_text(each)}</p>' for each in notices[:MAX_ROWS])}</div>"
     )
 
 
 def _written(report: Report) -> str:
-    return "" if report.output is None else f"; written: <code>{escape(report.output)}</code>"
+    return "" if report.output is None else f"; written: <code>{_text(report.output)}</code>"
 
 
 def _table(head: Iterable[str], rows: Iterable[tuple[str, ...]]) -> str:
     titles = "".join(f'<th scope="col" {_CELL}>{escape(title)}</th>' for title in head)
     lines = "".join(
-        f'<tr><th scope="row" {_NAME}>{escape(name)}</th>'
-        f"{''.join(f'<td {_CELL}>{escape(text)}</td>' for text in texts)}</tr>"
+        f'<tr><th scope="row" {_NAME}>{_text(name)}</th>'
+        f"{''.join(f'<td {_CELL}>{_text(text)}</td>' for text in texts)}</tr>"
         for name, *texts in rows
     )
     return f"<table><thead><tr>{titles}</tr></thead><tbody>{lines}</tbody></table>"
+
+
+def _text(text: str) -> str:
+    return escape(visible(text))

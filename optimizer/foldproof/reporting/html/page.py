@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from foldproof.reporting.visible import visible, visible_data
+
 if TYPE_CHECKING:
     import jinja2
 
@@ -50,7 +52,7 @@ def page(
             style=style,
             script=script,
             policy=_policy(style, script),
-            data=embedded(data),
+            data=embedded(visible_data(data)),
         )
     )
 
@@ -88,6 +90,7 @@ def _environment() -> jinja2.Environment:
     return jinja2.Environment(
         loader=jinja2.PackageLoader(_PACKAGE),
         autoescape=True,
+        finalize=lambda value: visible(value) if type(value) is str else value,  # what is markup is ours
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
