@@ -378,6 +378,11 @@ def test_an_output_with_another_dim_than_is_declared_differs() -> None:
     assert "declares float[7, 3], and hands out [1, 3]" in first.detail
 
 
+def test_an_output_that_is_listed_twice_may_be_declared_in_two_ways() -> None:
+    model = parse("g (float[N,3] x) => (float[7,3] y, float[K,L] y) { y = Relu(x) }")
+    assert verify(model, model).status == "same"
+
+
 @pytest.mark.parametrize("declared", ["float[N,3] y", "float[M,3] y", "float[N,K] y", "float[7,3] y"])
 def test_what_is_declared_rightly_or_was_so_before_is_no_difference(declared: str) -> None:
     claimed = "float[7,3] y" if declared == "float[7,3] y" else "float[N,K] y"

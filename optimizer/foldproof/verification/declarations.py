@@ -52,10 +52,10 @@ def false_dims(
         optimized: The optimized model.
         values: What it handed out, by the output's name.
     """
-    given = {each.name: _numbers(each.type) for each in original.graph.output}
+    given = {(each.name, _numbers(each.type)) for each in original.graph.output}  # the same one may be there twice
     for each in optimized.graph.output:
         declared, value = _numbers(each.type), values.get(each.name)
-        if not isinstance(value, np.ndarray) or declared == given.get(each.name) or len(declared) != value.ndim:
+        if not isinstance(value, np.ndarray) or (each.name, declared) in given or len(declared) != value.ndim:
             continue
         if any(number is not None and number != dim for number, dim in zip(declared, value.shape, strict=True)):
             detail = f"the optimized model declares {_text(each.type)}, and hands out {list(value.shape)}"
@@ -63,9 +63,9 @@ def false_dims(
             yield Difference(each.name, "shape", detail, original=before, optimized=_text(each.type))
 
 
-def _numbers(declared: onnx.TypeProto) -> list[int | None]:
+def _numbers(declared: onnx.TypeProto) -> tuple[int | None, ...]:
     """The dims of a tensor: numbers, and None for each other one."""
-    return [dim.dim_value if dim.HasField("dim_value") else None for dim in declared.tensor_type.shape.dim]
+    return tuple([dim.dim_value if dim.HasField("dim_value") else None for dim in declared.tensor_type.shape.dim])
 
 
 _TYPES: dict[int, str] = {number: name.lower() for name, number in onnx.TensorProto.DataType.items()}
