@@ -156,6 +156,7 @@ class _Checker:
 
     def check_graph(self, graph: onnx.GraphProto, is_main: bool) -> dict[str, onnx.NodeProto]:
         """Checks a graph; returns what it reads from the scopes around it: name -> a node that reads it."""
+        _check_text([graph.name])
         inputs = _unique((value.name for value in graph.input), "graph input", graph.name)
         initializers = {tensor.name for tensor in graph.initializer}
         initializers.update(tensor.values.name for tensor in graph.sparse_initializer)
@@ -224,6 +225,7 @@ class _Checker:
                 )
             if functions:
                 self.called.add((canonical_domain(node.domain), node.op_type, node.overload))
+        _check_text(defined)
         if (early or early_within) and not defined.isdisjoint({*early, *early_within}):
             self.is_sorted = False
             _check_acyclic(nodes, implicit)
@@ -250,6 +252,12 @@ class _Checker:
             f"its output {name!r} is already {other}",
             "In a graph each name is defined once: export the model again",
         )
+
+
+def _check_text(names: Iterable[str]) -> None:
+    for name in names:
+        if not isinstance(name, str):  # protobuf hands out as bytes what is not UTF-8
+            raise ModelError(f"the name {name!r} is not UTF-8 text", hint="Export the model again")
 
 
 def _unique(names: Iterable[str], what: str, owner: str) -> set[str]:
@@ -323,6 +331,7 @@ def _check_body(
     function: onnx.FunctionProto, functions: Mapping[_FunctionId, object], is_called: bool = True
 ) -> list[_FunctionId]:
     """Checks a function, and returns the functions that it calls."""
+    _check_text([function.name, function.domain, function.overload, *function.attribute])
     checker = _Checker(_imported(function.opset_import), functions)
     inputs = _unique(function.input, "input", function.name)
     undefined, defined = checker.check_nodes(function.node, inputs)

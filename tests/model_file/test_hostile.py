@@ -312,6 +312,19 @@ class TestStructure:
         path.write_bytes(model.SerializeToString().replace(text.encode(), b"\xff" * len(text)))
         refused(path, "UTF-8")
 
+    @pytest.mark.parametrize("text", ["BATCH", "BODY", "GRAPH", "BRANCH", "FUNCTION", "ARGUMENT", "ATTRIBUTE"])
+    def test_other_names_that_are_no_text(self, text, tmp_path):
+        model = parse(
+            "GRAPH (bool c, float[BATCH] x) => (float[BATCH] y) { y = If (c) <"
+            " then_branch = BRANCH () => (float[K] BODY) { BODY = Neg (x) },"
+            " else_branch = e () => (float[K] b) { b = Abs (x) }> }",
+            imports='"my": 1',
+            functions='<domain: "my", opset_import: ["": 18]> FUNCTION <ATTRIBUTE> (ARGUMENT) => (r) { r = Neg (ARGUMENT) }',
+        )
+        path = tmp_path / "model.onnx"
+        path.write_bytes(model.SerializeToString().replace(text.encode(), b"\xff" * len(text)))
+        refused(path, "UTF-8")
+
     def test_a_domain_that_is_no_text(self, tmp_path):
         model = parse("g (float[N] x) => (float[N] y) { y = Neg (x) }", imports='"DOMAIN": 1')
         path = tmp_path / "model.onnx"

@@ -37,13 +37,14 @@ def _blame_names(names: Iterable[object]) -> ModelError | None:
 
 def _blame_graph(graph: onnx.GraphProto) -> ModelError | None:
     tensors = [*graph.initializer, *(sparse.values for sparse in graph.sparse_initializer)]
-    names = [named.name for named in (*graph.input, *graph.output, *graph.value_info, *tensors)]
-    if error := _blame_names(names):
+    values = (*graph.input, *graph.output, *graph.value_info)
+    dims = (dim.dim_param for value in values for dim in value.type.tensor_type.shape.dim)
+    if error := _blame_names([*(named.name for named in (*values, *tensors)), *dims]):
         return error
     for tensor in tensors:
         if cause := _failure(_read_tensor, tensor):
             return ModelError(f"the initializer {tensor.name!r} is invalid: {cause}", hint=_HINT)
-    for value in (*graph.input, *graph.output, *graph.value_info):
+    for value in values:
         if cause := _failure(ir.serde.deserialize_type_proto_for_type, readable_type(value.type)):
             return ModelError(f"the type of the value {value.name!r} is invalid: {cause}", hint=_HINT)
     return _blame_nodes(graph.node)
