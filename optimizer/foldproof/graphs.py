@@ -102,9 +102,9 @@ def paths_of(model: ir.Model) -> Iterator[tuple[str, ir.Graph]]:
         for node in graph:
             if node.attributes:
                 for body in bodies_of(node):
-                    yield from below(body, f"{path}/{body.name or 'graph'}")
+                    yield from below(body, f"{path}/{graph_label(body)}")
 
-    yield from below(model.graph, model.graph.name or "graph")
+    yield from below(model.graph, graph_label(model.graph))
     for function in model.functions.values():
         yield from below(function.graph, function.name)
 
@@ -153,6 +153,12 @@ def dtype_name(dtype: ir.DataType) -> str:
 def node_label(node: ir.Node) -> str | None:
     """How to name a node to a person: its name, or else that of its first output."""
     return node.name or next((output.name for output in node.outputs if output.name), None)
+
+
+def graph_label(graph: ir.Graph) -> str:
+    """How to name a graph to a person: its name, or else `graph`."""
+    name: str | bytes = graph.name or "graph"
+    return name if isinstance(name, str) else name.decode(errors="replace")  # as bytes comes what is not UTF-8
 
 
 def count_operators(model: ir.Model) -> Counter[str]:

@@ -156,7 +156,6 @@ class _Checker:
 
     def check_graph(self, graph: onnx.GraphProto, is_main: bool) -> dict[str, onnx.NodeProto]:
         """Checks a graph; returns what it reads from the scopes around it: name -> a node that reads it."""
-        _check_text([graph.name])
         inputs = _unique((value.name for value in graph.input), "graph input", graph.name)
         initializers = {tensor.name for tensor in graph.initializer}
         initializers.update(tensor.values.name for tensor in graph.sparse_initializer)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -312,7 +314,7 @@ class TestStructure:
         path.write_bytes(model.SerializeToString().replace(text.encode(), b"\xff" * len(text)))
         refused(path, "UTF-8")
 
-    @pytest.mark.parametrize("text", ["BATCH", "BODY", "GRAPH", "BRANCH", "FUNCTION", "ARGUMENT", "ATTRIBUTE"])
+    @pytest.mark.parametrize("text", ["BATCH", "BODY", "FUNCTION", "ARGUMENT", "ATTRIBUTE"])
     def test_other_names_that_are_no_text(self, text, tmp_path):
         model = parse(
             "GRAPH (bool c, float[BATCH] x) => (float[BATCH] y) { y = If (c) <"
@@ -324,6 +326,21 @@ class TestStructure:
         path = tmp_path / "model.onnx"
         path.write_bytes(model.SerializeToString().replace(text.encode(), b"\xff" * len(text)))
         refused(path, "UTF-8")
+
+    def test_names_of_graphs_that_are_no_text_are_kept(self, tmp_path):
+        model = parse(
+            "GRAPH (bool c, float[N] x) => (float[N] y) <float[1] k = {2}> { y = If (c) <"
+            " then_branch = BRANCH () => (float[K] a) { n = Neg (k) a = Add (x, n) },"
+            " else_branch = e () => (float[K] b) { b = Abs (x) }> }"
+        )
+        path = tmp_path / "model.onnx"
+        contents = model.SerializeToString().replace(b"GRAPH", b"\xff" * 5).replace(b"BRANCH", b"\xff" * 6)
+        path.write_bytes(contents)
+        command = [sys.executable, "-m", "foldproof", "optimize", path, "-o", "out.onnx", "--report", "report.html"]
+        subprocess.run(command, check=True, cwd=tmp_path)
+        written = (tmp_path / "out.onnx").read_bytes()
+        assert b"\xff" * 5 in written
+        assert b"\xff" * 6 in written
 
     def test_a_domain_that_is_no_text(self, tmp_path):
         model = parse("g (float[N] x) => (float[N] y) { y = Neg (x) }", imports='"DOMAIN": 1')

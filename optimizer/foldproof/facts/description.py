@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import onnx_ir as ir
 
 from foldproof.facts.engine import Facts
+from foldproof.graphs import graph_label
 
 
 def known_shapes(values: Iterable[ir.Value | None], facts: Facts) -> tuple[str, ...]:
@@ -21,8 +22,8 @@ def known_shapes(values: Iterable[ir.Value | None], facts: Facts) -> tuple[str, 
 
 def path_of(graph: ir.Graph, facts: Facts) -> str:
     """The name of a graph after those of the graphs around it: `main/body`."""
-    names = [graph.name or "graph"]
+    names = [graph_label(graph)]
     while (owner := facts.owner(graph)) is not None and owner.graph is not None:
         graph = owner.graph
-        names.append(graph.name or "graph")
+        names.append(graph_label(graph))
     return "/".join(reversed(names))

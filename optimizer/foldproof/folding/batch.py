@@ -12,7 +12,7 @@ import onnx_ir as ir
 
 from foldproof.facts import Facts
 from foldproof.folding.sources import tensor_of
-from foldproof.graphs import bodies_of, reads_of
+from foldproof.graphs import bodies_of, graph_label, reads_of
 from foldproof.large_tensors import unmap
 from foldproof.rewriting.constants import strings_of
 
@@ -150,7 +150,7 @@ class _Writer:
         return proto
 
     def graph(self, graph: ir.Graph) -> onnx.GraphProto:
-        proto = onnx.GraphProto(name=graph.name or "body")
+        proto = onnx.GraphProto(name=graph_label(graph))
         proto.input.extend(map(self.declared, graph.inputs))
         for value in graph.initializers.values():
             if value.const_value is not None:
