@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import onnx
@@ -104,3 +105,28 @@ def test_the_place_of_a_closed_stream_is_taken(tmp_path: Path) -> None:
     number, device = json.loads((tmp_path / "file").read_text())
     assert number > 2
     assert device == Path(os.devnull).stat().st_rdev
+
+
+def test_a_stream_of_the_program_that_runs_the_command_stays() -> None:
+    program = """
+        import contextlib, io, sys
+        from foldproof.__main__ import main
+        sys.argv = ["foldproof", "--version"]
+        with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.suppress(SystemExit):
+            main()
+        assert "foldproof" in said.getvalue()
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=True)
+
+
+def test_what_the_command_starts_has_the_streams_that_were_closed() -> None:
+    program = """
+        import subprocess
+        from foldproof.cli.streams import open_closed_streams
+        open_closed_streams()
+        subprocess.run(["sh", "-c", "echo said >&2"], check=True)
+    """
+    subprocess.run(
+        ["sh", "-c", 'exec "$0" -c "$1" 2>&-', sys.executable, textwrap.dedent(program)],
+        check=True,
+    )

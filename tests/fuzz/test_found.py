@@ -122,6 +122,27 @@ def test_a_folded_tensor_has_dims_that_can_be_read_again(tmp_path, rows):
     model_file.read(tmp_path / "out.onnx")
 
 
+def test_a_sequence_of_maps_is_not_folded():
+    """As an input of another node it has no type that a constant may have."""
+    model = parse(
+        "g () => (seq(map(int64, float)) z, int64 n) <float[1, 2] x = {1, 2}> {"
+        " z = ai.onnx.ml.ZipMap <classlabels_int64s = [0, 1]> (x) n = SequenceLength (z) }",
+        imports='"ai.onnx.ml": 3',
+    )
+    report = Optimizer(Options(verify=False)).run(model)
+    assert [node.op_type for node in report.model.graph.node] == ["ZipMap", "SequenceLength"]
+
+
+@pytest.mark.parametrize("texts", [b"\xff\xfe", [b"\xff\xfe"], [b"a", b"\xff"]])
+def test_a_constant_string_that_is_no_text(texts):
+    model = parse('g () => (string[N] y) { k = Constant <value_string = "a"> () y = Concat <axis = 0> (k, k) }')
+    model.graph.node[0].attribute[0].CopyFrom(
+        helper.make_attribute("value_string" if isinstance(texts, bytes) else "value_strings", texts)
+    )
+    report = Optimizer(Options(verify=False)).run(model)
+    check_structure(report.model)
+
+
 def test_an_output_that_is_left_out_is_folded_without_a_name():
     model = parse("g (float[N] x) => (float[N] z) <float[1] y = {2}> { s = Neg (y) z = Abs (x) }")
     model.graph.node[0].output[0] = ""

@@ -170,7 +170,7 @@ def test_in_a_text_that_the_parser_can_not_stand_there_is_no_model(tmp_path):
 def test_what_is_too_large_to_be_looked_through_may_use_all(tmp_path, monkeypatch):
     monkeypatch.setattr(references, "_TEXT_BYTES", 1000)
     monkeypatch.setattr(references, "_FIELDS", 1000)
-    used, data = lying(tmp_path, "n.json", '["location"' + ", 0" * 1000 + "]")
+    used, data = lying(tmp_path, "n.json", '[{"key": "location"}' + ", 0" * 1000 + "]")
     assert used == {data}
     (tmp_path / "n.json").unlink()
     used, data = lying(tmp_path, "n.onnx", b"\x08\x00" * 1001 + b"location")
@@ -206,3 +206,23 @@ def test_who_uses_a_file(tmp_path):
     assert used_by_others(data, [folder / "own.onnx"], Path("own.onnx")) == {folder / "u"}
     assert used_by_others(data, [folder / "own.onnx"], Path("own.other")) == {folder / "u", folder / "v"}
     assert used_by_others(data, [], Path("own.onnx")) == {folder / "u", folder / "w"}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
+def test_a_pipe_and_a_device_are_no_models(tmp_path):
+    os.mkfifo(tmp_path / "pipe.onnx")
+    (tmp_path / "device.onnx").symlink_to("/dev/zero")
+    assert data_of(tmp_path / "pipe.onnx") == data_of(tmp_path / "device.onnx") == set()
+
+
+@pytest.mark.parametrize(
+    ("content", "is_kept"),
+    [
+        ('{"vocabulary": {"location": 17, "locations": 18}}', False),
+        ('{"externalData": [{"key": "location", "value": "m.onnx.data"}]}', True),
+    ],
+)
+def test_a_large_text_that_may_be_a_model_keeps_all_data(content, is_kept, tmp_path):
+    data = tmp_path / "m.onnx.data"
+    (tmp_path / "large.json").write_text(content.replace("{", "{" + " " * (9 << 20), 1))
+    assert (data in used_by_others({data}, set(), tmp_path / "m.onnx")) == is_kept

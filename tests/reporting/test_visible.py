@@ -63,7 +63,7 @@ def test_no_name_is_a_command_to_github(name: str, tmp_path: Path) -> None:
 def test_it_is_as_python_would_write_it() -> None:
     assert visible(EVIL) == ESCAPED
     assert visible("größe→ 形 \\n") == "größe→ 形 \\n"
-    assert visible("a\nb\x1b", lines=True) == "a\nb\\x1b"
+    assert visible("a\nb\x1b") == "a\\nb\\x1b"
     assert visible("\udce9") == "\\udce9"  # of a name that is not in UTF-8
     assert visible_data({"a\n": [("\x1b", 1), None]}) == {"a\\n": [["\\x1b", 1], None]}
 

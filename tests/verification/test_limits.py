@@ -20,6 +20,8 @@ from foldproof.pipeline import Optimizer
 from foldproof.pipeline import verify as verify_models
 from foldproof.verification import limits, verify
 from foldproof.verification.clock import Clock
+from foldproof.verification.scratch import scratch_of
+from foldproof.verification.sizes import Sizes
 from tests.commands import command
 from tests.helpers import needs_recent_onnxruntime, parse
 
@@ -74,6 +76,7 @@ def calls(depth: int) -> onnx.ModelProto:
             " y = Tile (x, t) }",
             "bytes",
         ),
+        ("g (string[1] x) => (string[N] y) <int64[1] s = {10000000000}> { y = Expand (x, s) }", "80000000000 bytes"),
         (nested_loops(4, 100), "steps"),
         (f"g (float[1] start) => (float[1] z) <bool yes = {{1}}> {{ {loop('')} z = Neg (start) }}", "for ever"),
     ],
@@ -176,12 +179,38 @@ def test_what_is_not_proven_to_be_little_is_limited(graph, memory, seconds):
             " { y, h = LSTM <hidden_size = 512> (x, w, r) }",
             True,
         ),
+        (
+            "g (float[1, 8, 32, 32] x, float[8, 8, 3, 3] w, float[1, 18, 30, 30] o) => (float[1, 8, A, B] y)"
+            " { y = DeformConv (x, w, o) }",
+            False,
+        ),
+        (
+            "g (float[1, 3, 9, 9] x, float[N, 4] r, int64[N] i) => (float[N, 3, 7, 7] y)"
+            " { y = RoiAlign <output_height = 7, output_width = 7, sampling_ratio = 20000> (x, r, i) }",
+            True,
+        ),
+        (
+            "g (float[1, 3, 9, 9] x, float[N, 4] r, int64[N] i) => (float[N, 3, 7, 7] y)"
+            " { y = RoiAlign <output_height = 7, output_width = 7, sampling_ratio = 2> (x, r, i) }",
+            False,
+        ),
         ("g (float[N] x) => (float[N] y) { y = other.Odd (x) }", True),
     ],
 )  # fmt: skip
 def test_what_an_operator_takes_for_itself_counts(graph, is_limited):
     model = parse(graph, opset=23, imports='"other": 1' if "other." in graph else "")
     assert (of(model).allowance.memory is not None) == is_limited
+
+
+def test_a_deformed_convolution_takes_its_columns_for_all_groups_at_once():
+    """Measured: onnxruntime 1.32 takes 247 MiB where the output has 50 x 50 places."""
+    model = parse(
+        "g (float[1, 64, 64, 64] x, float[64, 1, 15, 15] w, float[1, 450, 50, 50] o) => (float[1, 64, 50, 50] y)"
+        " { y = DeformConv <group = 64> (x, w, o) }",
+        opset=22,
+    )
+    source = from_proto(model)
+    assert (scratch_of(source.model.graph[0], Sizes(Facts(source.model), 1)) or 0) > 64 * 15 * 15 * 50 * 50 * 4
 
 
 def test_an_equation_without_end_is_not_followed():

@@ -20,11 +20,12 @@ def guard_standard_streams() -> None:
 
     Characters that a stream's encoding lacks are escaped. A standard output that nobody reads any more ends the command
     without a word, one that can't be written for another reason with a message; of the standard error output nothing
-    depends. For the command's own process alone, and once.
+    depends. For the command's own process alone, and once: where a program that runs the command in its own process has
+    put another stream there, that one stays.
     """
-    if sys.stdout is not None:
+    if sys.stdout is not None and sys.stdout is sys.__stdout__:
         sys.stdout = _guarded(sys.stdout, _end)
-    if sys.stderr is not None:
+    if sys.stderr is not None and sys.stderr is sys.__stderr__:
         sys.stderr = _guarded(sys.stderr, lambda error: None)
 
 
@@ -37,7 +38,8 @@ def open_closed_streams() -> None:
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # it gets the lowest number that is free: this one
+            null = os.open(os.devnull, os.O_RDWR)  # it gets the lowest number that is free: this one
+            os.set_inheritable(null, True)
 
 
 class _Guard(io.BufferedWriter):

@@ -239,7 +239,10 @@ class Evaluator:
             values = {value for node in nodes for value in (*reads_of(node), *node.outputs)}
             memory = MEMORY + MEMORY_FACTOR * sum(size_of(value, self._facts) or 0 for value in values)
             engine: Engine = kind(written.proto, worker=self._worker, memory=memory, seconds=seconds)
-            return engine.run(written.feeds, seconds)
+            results = engine.run(written.feeds, seconds)
+            if any(isinstance(item, dict) for each in results for item in (each if isinstance(each, list) else [each])):
+                raise EngineError("it makes maps, which can't be handed to another node")
+            return results
         except TimedOut as error:
             self._patience -= time.monotonic() - start
             raise TimedOut(f"it takes more than {seconds:.3g} seconds") from error

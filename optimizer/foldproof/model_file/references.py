@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import os
+import re
+import stat
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -21,6 +23,8 @@ _ENTRY = onnx.StringStringEntryProto.DESCRIPTOR
 _KEY = "location"
 """The key of an entry that says in which file a tensor lies."""
 _RAW_KEY = _KEY.encode()
+_KEY_IN_TEXT = re.compile(rb"""key["']?\s*:\s*["']location["']|"location"\s*:\s*\"""")
+"""The same as the text forms have it: as a field of an entry, or in onnxtxt before its value."""
 _AT_ONCE = 1 << 24
 """Files of at most so many bytes are searched for the key as a whole: few models have it, and a search is fast."""
 _LONGEST = 1 << 16
@@ -100,7 +104,10 @@ def _locations_of(model: Path) -> tuple[set[str], bool]:
     """Where the tensors of the model in a file lie, as it says, and whether these are all places that it names."""
     form = formats.format_of(model)
     try:
-        size = model.stat().st_size
+        status = model.stat()
+        if not stat.S_ISREG(status.st_mode):  # a pipe would not let go of who opens it, and a device has no end
+            return set(), True
+        size = status.st_size
         with model.open("rb") as file:
             found, is_all = _locations(file, size) if form == formats.BINARY else _locations_in_text(file, size, form)
     except (FileNotFoundError, IsADirectoryError):
@@ -113,7 +120,7 @@ def _locations_in_text(file: BinaryIO, size: int, form: str) -> tuple[set[str], 
     if size > formats.TEXT_LIMIT:
         return set(), False
     text = file.read()
-    if _RAW_KEY not in text:
+    if _KEY_IN_TEXT.search(text) is None:
         return set(), True
     if size > _TEXT_BYTES:
         return set(), False

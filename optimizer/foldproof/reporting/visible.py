@@ -6,17 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def visible(text: object, *, lines: bool = False) -> str:
+def visible(text: object) -> str:
     """A text with its control characters escaped, and such that turn the direction of text or are not seen.
 
-    Args:
-        text: The text.
-        lines: Its line ends stay. For text of ours: a line of a model's could pass for one that we print.
+    So are line ends: a line of a model's could pass for one that we print.
     """
     found = str(text)
     if found.isprintable():
         return found
-    return "".join(c if c.isprintable() or (lines and c == "\n") else _escaped(c) for c in found)
+    return "".join(c if c.isprintable() else _escaped(c) for c in found)
 
 
 def visible_data(data: Any) -> Any:

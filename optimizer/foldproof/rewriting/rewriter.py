@@ -265,6 +265,7 @@ class Rewriter:
         """Offers each initializer to its rules; whether nodes read others now, so that rules may apply there."""
         if self._cleaned_after == len(self.ledger):  # nothing was rewritten since
             return False
+        self._cleaned_after = len(self.ledger)
         forwarded = False
         rules = [rule for rule in self._rules if rule.of_initializers]
         annotated = annotated_names(self._model) if rules and self._may_be_annotated else set()
@@ -278,7 +279,6 @@ class Rewriter:
                             continue
                         forwarded = forwarded or isinstance(outcome, Forward)
                         break
-        self._cleaned_after = len(self.ledger)
         return forwarded
 
     def _remove_initializer(self, rule: Rule, value: ir.Value, graph: ir.Graph, outcome: Remove | Forward) -> bool:

@@ -128,7 +128,7 @@ def _infeasible(model: ir.Model, facts: Facts) -> str | None:
 
     Only what is proven to run counts: no branch of an If, and dims of the inputs as if they were 1.
     """
-    least = Sizes(facts, 1)
+    least = Sizes(facts, 1, string=_POINTER)
     most = max(MAX_BYTES, GROWTH * (_stored(model) + _read(model, least)))
     for node in model.graph:
         work = _least_work(node, facts)
@@ -144,7 +144,7 @@ def _infeasible(model: ir.Model, facts: Facts) -> str | None:
 def _allowance(model: ir.Model, facts: Facts) -> Allowance:
     """What a run of a model may take: nothing is limited that is proven to be little."""
     stored = _stored(model)
-    least = Sizes(facts, 1)
+    least = Sizes(facts, 1, string=_POINTER)
     given = stored + _read(model, least)
     little = max(SMALL_BYTES, GROWTH * given)
     grown = sum(least.bytes_of(value) or 0 for node in model.graph for value in node.outputs)
@@ -158,6 +158,10 @@ def _allowance(model: ir.Model, facts: Facts) -> Allowance:
     )
 
 
+_POINTER = 8
+"""The bytes of a string at the least."""
+
+
 def _place(node: ir.Node) -> str:
     return f"node {node_label(node)!r} ({operator_name(node)})"
 
@@ -167,7 +171,8 @@ def _place(node: ir.Node) -> str:
 
 def _stored(model: ir.Model) -> int:
     """The bytes of a model's weights. A string counts as a number, however long it is."""
-    return sum(8 * tensor.size if tensor.dtype is ir.DataType.STRING else tensor.nbytes for tensor in tensors_of(model))
+    tensors = list(tensors_of(model))
+    return sum(_POINTER * each.size if each.dtype is ir.DataType.STRING else each.nbytes for each in tensors)
 
 
 def _read(model: ir.Model, least: Sizes) -> int:

@@ -79,6 +79,21 @@ def _convolution(weight: int) -> Callable[[ir.Node, Sizes], int]:
     return count
 
 
+def _deformed_convolution(node: ir.Node, sizes: Sizes) -> int:
+    """For each element of the output, all that the kernel reads, of all groups; and where that lies."""
+    data, kernel = _known(sizes.shape_of(node.inputs[0])), _known(sizes.shape_of(node.inputs[1]))
+    output = _known(sizes.shape_of(node.outputs[0]))
+    return (data[1] + 8) * math.prod(kernel[2:]) * math.prod(output[2:])
+
+
+def _region_samples(node: ir.Node, sizes: Sizes) -> int:
+    """Of each element of a region its samples: four places and four weights. An attribute says how many."""
+    ratio = node.attributes.get_int("sampling_ratio", 0) or 0
+    if ratio <= 0:
+        raise ValueError("the regions decide on the number of samples")
+    return 16 * ratio**2 * math.prod(_known(sizes.shape_of(node.outputs[0]))[2:])
+
+
 def _transposed_convolution(node: ir.Node, sizes: Sizes) -> int:
     """For each element of the input, all that it adds to."""
     data, kernel = _known(sizes.shape_of(node.inputs[0])), _known(sizes.shape_of(node.inputs[1]))
@@ -111,9 +126,11 @@ def _known(shape: list[int] | None) -> list[int]:
 
 _COUNTS: Mapping[str, Callable[[ir.Node, Sizes], int]] = {
     "Einsum": _einsum,
-    **dict.fromkeys(("Conv", "ConvInteger", "DeformConv", "CausalConvWithState"), _convolution(1)),
+    **dict.fromkeys(("Conv", "ConvInteger", "CausalConvWithState"), _convolution(1)),
     "QLinearConv": _convolution(3),
+    "DeformConv": _deformed_convolution,
     "ConvTranspose": _transposed_convolution,
+    "RoiAlign": _region_samples,
     "Attention": _attention,
     "LinearAttention": _unknown,
     **dict.fromkeys(("RNN", "GRU", "LSTM"), _recurrent),

@@ -15,11 +15,13 @@ class Sizes:
     Args:
         facts: What is proven of it.
         dim: What each symbolic dim of the inputs is taken to be.
+        string: The bytes of a string; None where they may be any number.
     """
 
-    def __init__(self, facts: Facts, dim: int) -> None:
+    def __init__(self, facts: Facts, dim: int, *, string: int | None = None) -> None:
         self._facts = facts
         self._dim = dim
+        self._string = string
 
     def number(self, count: DimLike | None) -> int | None:
         """A dim, or an expression over dims; None where it hangs on more than the dims of the inputs."""
@@ -31,11 +33,13 @@ class Sizes:
         return count if isinstance(count, int) else None
 
     def bytes_of(self, value: ir.Value) -> int | None:
-        """The bytes of a tensor; None where they are not known, as those of strings, which may have any length."""
+        """The bytes of a tensor; None where they are not known."""
         fact = self._facts.of(value)
         count = self.number(fact.element_count)
-        if count is None or fact.kind is not Kind.TENSOR or not fact.dtype or fact.dtype is ir.DataType.STRING:
+        if count is None or fact.kind is not Kind.TENSOR or not fact.dtype:
             return None
+        if fact.dtype is ir.DataType.STRING:
+            return None if self._string is None else count * self._string
         return count * fact.dtype.bitwidth // 8
 
     def shape_of(self, value: ir.Value | None) -> list[int] | None:

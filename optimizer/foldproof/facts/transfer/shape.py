@@ -54,7 +54,7 @@ def _constant_tensor(node: NodeView) -> ir.TensorProtocol | None:
         if dtype is ir.DataType.STRING:
             texts = [value] if name == "value_string" else list(value)
             shape = ir.Shape([]) if name == "value_string" else ir.Shape([len(texts)])
-            return ir.StringTensor([t.encode() if isinstance(t, str) else t for t in texts], shape=shape)
+            return ir.StringTensor([t.encode() if isinstance(t, str) else bytes(t) for t in texts], shape=shape)
         return ir.tensor(np.array(value, dtype=dtype.numpy()))
     return None
 
