@@ -23,9 +23,9 @@ def guard_standard_streams() -> None:
     depends. For the command's own process alone, and once: where a program that runs the command in its own process has
     put another stream there, that one stays.
     """
-    if sys.stdout is not None and sys.stdout is sys.__stdout__:
+    if _is_own(sys.stdout, sys.__stdout__):
         sys.stdout = _guarded(sys.stdout, _end)
-    if sys.stderr is not None and sys.stderr is sys.__stderr__:
+    if _is_own(sys.stderr, sys.__stderr__):
         sys.stderr = _guarded(sys.stderr, lambda error: None)
 
 
@@ -40,6 +40,10 @@ def open_closed_streams() -> None:
         except OSError:
             null = os.open(os.devnull, os.O_RDWR)  # it gets the lowest number that is free: this one
             os.set_inheritable(null, True)
+
+
+def _is_own(stream: TextIO | None, own: TextIO | None) -> bool:
+    return stream is not None and stream is own
 
 
 class _Guard(io.BufferedWriter):
