@@ -269,9 +269,12 @@ def single(value: ir.Value | None, facts: Facts) -> float | None:
 
 
 def bias_of_gemm(gemm: ir.Node, facts: Facts) -> Array | None:
-    """The bias of a Gemm times its beta: zero where it is left out, None where it is not constant."""
+    """The bias of a Gemm times its beta: zero where it is left out, None where it is not constant, or does not fit."""
     value, beta = input_of(gemm, 2), attribute_float(gemm, "beta", 1.0)
     if value is None:
         return np.zeros(1)
-    found = weights(value, facts)
-    return None if found is None or beta is None else found.full() * beta
+    found, shape = weights(value, facts), facts.shape(gemm.outputs[0])
+    if found is None or beta is None or shape is None:
+        return None
+    bias = found.full()
+    return bias * beta if bias.ndim == 0 or bias.shape[-1] in (1, shape[-1]) else None

@@ -81,6 +81,10 @@ MODELS = {
         "g () => (float[N, K] y) <int64[1] rest = {4611686018427387904}, float[0, 0, 4] x = {}> {"
         " n = Shape <end = 1> (x) s = Concat <axis = 0> (n, rest) y = Reshape (x, s) }"
     ),
+    "a bias of other columns than the weights": (
+        "g (float[N, 2] x) => (float[N, 3] y) <float[2, 3] w = {1, 2, 3, 4, 5, 6}, float[2] c = {5, 7}> {"
+        " s = Add (x, c) y = Gemm (s, w, c) }"
+    ),
     "an operator that came later, of one input": (
         "g (int64[3] x) => (int64[3] y) { y = BitwiseXor <axis = 2> (x) }"
     ),
