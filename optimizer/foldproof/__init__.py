@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from foldproof.comparing import verify
     from foldproof.errors import (
         FoldproofError,
         ModelError,
@@ -19,12 +20,13 @@ if TYPE_CHECKING:
         VerificationError,
     )
     from foldproof.options import Options
-    from foldproof.pipeline import Optimizer, Result, optimize, optimize_file, verify
+    from foldproof.pipeline import Optimizer, Result, optimize, optimize_file
     from foldproof.reporting.report import Report
     from foldproof.sessions import load_session
     from foldproof.verification import Verification
 
 _HOMES = {
+    "foldproof.comparing": ("verify",),
     "foldproof.errors": (
         "FoldproofError",
         "ModelError",
@@ -36,7 +38,7 @@ _HOMES = {
         "VerificationError",
     ),
     "foldproof.options": ("Options",),
-    "foldproof.pipeline": ("Optimizer", "Result", "optimize", "optimize_file", "verify"),
+    "foldproof.pipeline": ("Optimizer", "Result", "optimize", "optimize_file"),
     "foldproof.reporting.report": ("Report",),
     "foldproof.sessions": ("load_session",),
     "foldproof.verification": ("Verification",),

@@ -7,6 +7,7 @@ import math
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from foldproof.data_layout import DataLayout, External
 from foldproof.errors import UsageError
@@ -184,3 +185,16 @@ def _size(name: str, size: object) -> int:
     if not 0 <= number < 2**63:
         raise UsageError(f"the dim {name!r} can't be set to {size!r}", hint="Give a whole number of at least 0")
     return number
+
+
+def options_of(named: Mapping[str, Any]) -> Options:
+    """The options that a person gave by name.
+
+    Raises:
+        UsageError: There is no such option, or it can't have that value.
+    """
+    known = {field.name for field in dataclasses.fields(Options)}
+    for name in named:
+        if name not in known:
+            raise UsageError(f"there is no option {name!r}", hint=f"There are: {', '.join(sorted(known))}")
+    return Options(**named)

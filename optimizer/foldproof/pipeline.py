@@ -9,18 +9,16 @@ import contextlib
 import dataclasses
 import functools
 import os
-import tempfile
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import onnx
 import onnx_ir as ir
 
-from foldproof import model_file
+from foldproof.any_model import AnyModel, loader_of, source_of
 from foldproof.attempts import Attempts
-from foldproof.bisection import Suspicion, first_bad
 from foldproof.destinations import (
     after_writing,
     check_destination,
@@ -30,25 +28,19 @@ from foldproof.destinations import (
     write_text,
 )
 from foldproof.errors import UnverifiedError, UnverifiedWarning, UsageError, VerificationError
-from foldproof.facts import Facts
 from foldproof.integrations.torch_program import Program, is_program, with_model
 from foldproof.model_file import Source
 from foldproof.model_file.formats import is_binary
-from foldproof.optimization import Plan, overridable_names
-from foldproof.options import Options
+from foldproof.optimization import Plan
+from foldproof.options import Options, options_of
 from foldproof.reporting.report import Report, TakenBack
-from foldproof.rewriting import Entry, Rule
+from foldproof.rewriting import Rule
 from foldproof.rewriting.packs import chosen, installed
 from foldproof.rollback import Rollback
 from foldproof.run import Run
 
 if TYPE_CHECKING:
-    from foldproof.verification import Progress, Runnable, Verification
-
-AnyModel: TypeAlias = "onnx.ModelProto | ir.Model | Program | str | os.PathLike[str]"
-"""A model in memory, be it in a `torch.onnx.ONNXProgram`, or the path of its file."""
-
-_Model = TypeVar("_Model", onnx.ModelProto, ir.Model)
+    from foldproof.verification import Progress
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,7 +107,7 @@ class Optimizer:
         if self.options.certificate is not None:
             raise UsageError("a certificate is about files, and the result is not written", hint="Use optimize_file")
         self._check_page([Path(model)] if isinstance(model, (str, os.PathLike)) else [])
-        with self._verified(lambda: _source_of(model)) as run:
+        with self._verified(lambda: source_of(model)) as run:
             if run.verdict == "unverified":
                 message = f"the optimized model is not verified: {run.why_unverified}"
                 warnings.warn(message, UnverifiedWarning, stacklevel=3)
@@ -155,7 +147,7 @@ class Optimizer:
             raise UsageError("a stream can't be written in place", hint="Name a file, or leave out --in-place")
         self._check_page(inputs, outputs, force=force)
         try:
-            report = self._written(_loader(source), destination if target is None else target, force=force)
+            report = self._written(loader_of(source), destination if target is None else target, force=force)
         except (UnverifiedError, VerificationError) as error:
             self._write_page(error.report)
             raise
@@ -268,7 +260,7 @@ def optimize(model: AnyModel, **options: Any) -> Any:
     Raises:
         FoldproofError: See `Optimizer.run`.
     """
-    return Optimizer(_options(options))._run(model).model
+    return Optimizer(options_of(options))._run(model).model
 
 
 def optimize_file(
@@ -292,183 +284,4 @@ def optimize_file(
     Raises:
         FoldproofError: See `Optimizer.run_file`.
     """
-    return Optimizer(_options(options)).run_file(source, destination, force=force)
-
-
-def verify(
-    a: AnyModel,
-    b: AnyModel,
-    *,
-    exact: bool = False,
-    seed: int = 0,
-    feeds: str | os.PathLike[str] | None = None,
-    bind: Mapping[str, Sequence[int]] | None = None,
-    verify_seconds: float = 60.0,
-    trust_model: bool = False,
-    provider: str | None = None,
-    reference: bool = False,
-    progress: Progress | None = None,
-) -> Verification:
-    """Compares two models: the same inputs through both, at several bindings of the symbolic dims.
-
-    Args:
-        a: The original.
-        b: The model that should do the same.
-        exact: Compare floats bit for bit.
-        seed: The seed of the generated inputs.
-        feeds: A folder with the person's own inputs (`.npz`, `.npy`, or ONNX test data).
-        bind: Sizes of symbolic dims to run at, by name: all combinations, and no other sizes of these dims.
-        verify_seconds: The time limit, from after the first run of both models.
-        trust_model: Run them without the limits that keep models from harm that are made to do some.
-        provider: The execution provider that onnxruntime has to use, such as `CUDAExecutionProvider`.
-        reference: Run both models by the ONNX reference, which is slow, and not by onnxruntime.
-        progress: Is told what is done next, and how many of how many steps were done.
-
-    Returns:
-        The verification. Its status is `same`, `different`, or `unverified` where nothing can run `a`.
-
-    Raises:
-        ModelError: A model can't be read, or is invalid.
-        UsageError: The feeds or the sizes don't fit the models.
-        UnverifiedError: onnxruntime is not installed.
-    """
-    from foldproof.verification import Verification
-    from foldproof.verification import verify as compare
-    from foldproof.verification.limits import Limits, limits_of
-
-    options = Options(
-        seed=seed, feeds=None if feeds is None else Path(feeds), bind=bind or {}, verify_seconds=verify_seconds
-    )
-    with contextlib.ExitStack() as temporary:
-        sources = [_source_of(a), _source_of(b)]
-        limits = Limits()
-        if not trust_model:
-            for each in sources:
-                limits |= limits_of(each.model, Facts(each.model, overridable_names(each.model, options)))
-        if limits.reason is not None:
-            return Verification("unverified", reason=limits.reason)
-        return compare(
-            *(_runnable(each, temporary) for each in sources),
-            exact=exact,
-            seed=options.seed,
-            feeds=options.feeds,
-            bindings=options.bind,
-            seconds=options.verify_seconds,
-            provider=provider,
-            reference=reference,
-            progress=progress,
-            allowance=limits.allowance,
-            loading=limits.loading,
-        )
-
-
-def bisect_file(source: str | os.PathLike[str], command: str | None = None, **options: Any) -> TakenBack | Entry | None:
-    """Finds the first rewrite with which a model is bad. Nothing is written but temporary files.
-
-    Args:
-        source: The model's file.
-        command: A command that fails for a bad model, see `foldproof.bisection.Suspicion`. None: bad is what differs
-            from the original, as verification tells.
-        options: Those of the command, by name: see `foldproof.Options`.
-
-    Returns:
-        The rewrite, with the difference that it makes where there is no command; None where the optimized model is
-        good.
-
-    Raises:
-        UsageError: The command can't be run, or fails for the original too.
-        VerificationError: The models differ, and no rewrite is the reason.
-        UnverifiedError: There is no command, and nothing here can run the model.
-        FoldproofError: See `Optimizer.run`.
-    """
-    chosen_options = dataclasses.replace(_options(options), strict=True, verify=command is None)
-    if command is not None and chosen_options.save_repro is not None:
-        raise UsageError(
-            "--save-repro shows what verification finds, and --run asks your command instead",
-            hint="Leave one of them out",
-        )
-    optimizer = Optimizer(chosen_options)
-    if command is None:
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UnverifiedWarning)  # it is an error here
-                report = optimizer.run(source).report
-        except VerificationError as error:
-            guilty = error.report.taken_back if isinstance(error.report, Report) else ()
-            if not guilty:
-                raise
-            return guilty[0]
-        if report.verdict == "unverified":
-            reason = None if report.verification is None else report.verification.reason
-            raise UnverifiedError(
-                f"nothing here can run the model, so nobody knows whether a rewrite does harm: {reason}",
-                report=report,
-                hint="Judge it by a command of your own, with --run",
-            )
-        return None
-    with Attempts(optimizer.options, lambda: model_file.read(source)) as attempts:
-        return _bisect_by(
-            Suspicion(command), attempts, Plan(tuple(optimizer.rules), stop_after=options.get("stop_after"))
-        )
-
-
-def _bisect_by(suspicion: Suspicion, attempts: Attempts, plan: Plan) -> Entry | None:
-    """The first rewrite with which a person's command fails."""
-    with attempts.probe(plan) as whole:
-        ledger = whole.report().ledger
-        if not suspicion.blames(whole.write):
-            return None
-
-    def is_bad(length: int) -> bool:
-        with attempts.probe(dataclasses.replace(plan, stop_after=length)) as run:
-            return suspicion.blames(run.write)
-
-    if is_bad(0):
-        raise UsageError("the command fails for the original too", hint="Give one that succeeds where a model is good")
-    return ledger[first_bad(len(ledger), is_bad) - 1]
-
-
-def _options(options: dict[str, Any]) -> Options:
-    known = {field.name for field in dataclasses.fields(Options)}
-    for name in options:
-        if name not in known:
-            raise UsageError(f"there is no option {name!r}", hint=f"There are: {', '.join(sorted(known))}")
-    return Options(**options)
-
-
-def _loader(source: str | os.PathLike[str] | BinaryIO) -> Callable[[], Source]:
-    """What gives the model anew each time: a stream is read only once."""
-    if isinstance(source, (str, os.PathLike)):
-        return functools.partial(model_file.read, source)
-    return functools.partial(model_file.from_proto, model_file.read_stream(source))
-
-
-def _source_of(model: AnyModel) -> Source:
-    if isinstance(model, onnx.ModelProto):
-        return model_file.from_proto(model)
-    if isinstance(model, ir.Model):
-        return model_file.from_ir(model)
-    if isinstance(model, (str, os.PathLike)):
-        return model_file.read(model)
-    if is_program(model):
-        return model_file.from_ir(model.model)
-    raise UsageError(
-        f"{type(model).__name__} is no model",
-        hint="Give an onnx.ModelProto, an onnx_ir.Model, a torch.onnx.ONNXProgram or the path of a file",
-    )
-
-
-def _runnable(source: Source, temporary: contextlib.ExitStack) -> Runnable:
-    """A model as verification takes it.
-
-    Args:
-        source: The model.
-        temporary: Removes what has to be written for it.
-    """
-    if source.data_files and source.path is not None:
-        if source.file is not None:
-            return source.file
-        path = Path(temporary.enter_context(tempfile.TemporaryDirectory(prefix="foldproof-"))) / "model.onnx"
-        model_file.write(source.model, source, path, is_output=False)
-        return path
-    return source.proto if source.proto is not None else model_file.to_proto(source.model, source)
+    return Optimizer(options_of(options)).run_file(source, destination, force=force)

@@ -11,13 +11,13 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
+from foldproof.comparing import verify as verify_models
 from foldproof.engines import Allowance, EngineError, OutOfMemory, TimedOut
 from foldproof.explaining.explain import explain
 from foldproof.facts import Facts
 from foldproof.model_file import from_proto
 from foldproof.options import Options
 from foldproof.pipeline import Optimizer
-from foldproof.pipeline import verify as verify_models
 from foldproof.verification import limits, verify
 from foldproof.verification.clock import Clock
 from foldproof.verification.scratch import scratch_of

@@ -29,7 +29,7 @@ def bisect(model: Path, command: str | None, rules: Sequence[str], **options: An
       foldproof bisect model.onnx
       foldproof bisect model.onnx --run "python accuracy.py {} --at-least 0.93"
     """
-    from foldproof.pipeline import bisect_file
+    from foldproof.culprit import bisect_file
     from foldproof.reporting import terminal
 
     found = bisect_file(model, command, rules=only_rules(rules), **options)

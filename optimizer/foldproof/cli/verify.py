@@ -42,7 +42,7 @@ def verify(
       foldproof verify model.onnx model.opt.onnx
       foldproof verify model.onnx model.opt.onnx --bind batch=1,8 --bind seq=1,128
     """
-    from foldproof.pipeline import verify as compare
+    from foldproof.comparing import verify as compare
     from foldproof.reporting.progress import ProgressDisplay
 
     check_json(json_file, [a, b])

@@ -15,6 +15,8 @@ import onnx_ir as ir
 from foldproof.errors import ModelError, RuleError
 from foldproof.facts import schema_inference
 from foldproof.facts import transfer as _transfer  # noqa: F401  registers the transfer functions
+from foldproof.facts.calls import MAX_CALL_DEPTH, Calls
+from foldproof.facts.declared import declared_fact, declared_symbol
 from foldproof.facts.determinism import is_deterministic
 from foldproof.facts.dim import Dim, DimLike, Symbol, TooComplexError
 from foldproof.facts.equivalents import Equivalents, Order
@@ -23,19 +25,10 @@ from foldproof.facts.fills import filled
 from foldproof.facts.reading import Readers
 from foldproof.facts.registry import NodeView, body_inputs_of, transfer_of
 from foldproof.facts.schema_form import malformation
-from foldproof.graphs import all_graphs, bodies_of, node_label, operator_name
+from foldproof.graphs import bodies_of, node_label, operator_name
 
 _BASES = [Basis(mask) for mask in range(sum(basis.value for basis in Basis) + 1)]
 """Each union of bases: to look one up is much cheaper than to make it."""
-
-MAX_CALL_DEPTH = 32
-"""Calls of model-local functions nested deeper than this are not followed."""
-
-MAX_CALL_NODES = 10_000
-"""A call that comes to more nodes, with all calls in it, is not followed: each call that does costs as much again."""
-
-MAX_FOLLOWED = 30_000
-"""All calls together are followed through so many nodes, and ten times those of the model; no further."""
 
 
 class Facts:
@@ -61,9 +54,7 @@ class Facts:
         self._fresh: dict[tuple[ir.Value, int], Dim] = {}
         self._imports: dict[ir.Graph, dict[str, int]] = {}
         self._depth = 0
-        self._expanded: dict[ir.OperatorIdentifier, int] = {}
-        nodes = sum(len(graph) for graph in all_graphs(model)) if model.functions else 0
-        self._calls = _Calls(MAX_FOLLOWED + 10 * nodes)
+        self._calls = Calls(model)
         self._readers = Readers()
         self.problems: list[RuleError] = []
         self.order = Order(self.owner)
@@ -124,7 +115,7 @@ class Facts:
         """
         key = (value, axis)
         if key not in self._fresh:
-            name = _declared_symbol(value, axis) or f"{value.name}:{axis}"
+            name = declared_symbol(value, axis) or f"{value.name}:{axis}"
             self._fresh[key] = Dim.symbol(name, next(self._scopes))
         return self._fresh[key]
 
@@ -142,8 +133,7 @@ class Facts:
 
     def function(self, node: ir.Node) -> ir.Function | None:
         """The model-local function that a node calls, None where it is an operator."""
-        functions = self._model.functions
-        return functions.get(node.op_identifier()) if functions else None
+        return self._calls.function(node)
 
     def is_ambiguous(self, node: ir.Node) -> bool:
         """Whether a node calls a function of the model that has the name of a known operator.
@@ -290,32 +280,14 @@ class Facts:
         None where the node calls none, or where calls are nested too deep to be followed.
         """
         function = self.function(node)
-        if function is None or self._depth >= MAX_CALL_DEPTH or self.nodes_of_call(function) > MAX_CALL_NODES:
-            return None
-        self._calls.left -= len(function)
-        if self._calls.left < 0:
+        if function is None or not self._calls.follows(function, self._depth):
             return None
         inputs = [self.of(value) for value in node.inputs]
         return self.assuming(function.graph, inputs[: len(function.inputs)], self.arguments(node, function))
 
     def nodes_of_call(self, function: ir.Function) -> int:
-        """How many nodes a call comes to, with those of all calls in it; at most 10**9.
-
-        It has a stack of its own: chains of calls may be long.
-        """
-        expanded, stack = self._expanded, [function]
-        while stack:
-            current = stack[-1]
-            inner = [called for node in current.all_nodes() if (called := self.function(node)) is not None]
-            missing = [each for each in inner if each.identifier() not in expanded]
-            if missing and current.identifier() not in expanded:
-                expanded[current.identifier()] = MAX_CALL_NODES  # until it is known: one in memory may recurse
-                stack.extend(missing)
-                continue
-            stack.pop()
-            total = sum(1 for _ in current.all_nodes()) + sum(expanded[each.identifier()] for each in inner)
-            expanded[current.identifier()] = min(total, 10**9)
-        return expanded[function.identifier()]
+        """How many nodes a call comes to, with those of all calls in it; at most 10**9."""
+        return self._calls.nodes_of(function)
 
     def arguments(self, node: ir.Node, function: ir.Function) -> dict[str, ir.Attr]:
         """The attributes of a call, and the defaults of those that the call leaves out."""
@@ -377,7 +349,7 @@ class Facts:
                 else self._unnamed(value, axis)
                 for axis, dim in enumerate(value.shape)
             )
-        return _declared(value.type, shape, Basis.CONTRACT)
+        return declared_fact(value.type, shape, Basis.CONTRACT)
 
     def _unnamed(self, value: ir.Value, axis: int) -> Dim:
         # Not fresh(): a person may bind this dim, as `x:0`, so it is a symbol of the contract.
@@ -421,7 +393,7 @@ class Facts:
         shape = tuple(
             dim if isinstance(dim, int) and dim >= 0 else self.fresh(value, k) for k, dim in enumerate(value.shape)
         )
-        return _declared(value.type, shape, Basis.CLAIM)
+        return declared_fact(value.type, shape, Basis.CLAIM)
 
     def _call(self, view: NodeView, function: ir.Function) -> Sequence[Fact | None]:
         """The outputs of a call of a model-local function: its body, with the facts of this call."""
@@ -450,17 +422,6 @@ class Facts:
             return []
 
 
-@dataclasses.dataclass
-class _Calls:
-    """How far calls are still followed.
-
-    Attributes:
-        left: Through so many nodes.
-    """
-
-    left: int
-
-
 class _Inner(Facts):
     """Facts that stand in others: what these don't say, those do."""
 
@@ -473,7 +434,6 @@ class _Inner(Facts):
         self._imports = outer._imports
         self._fresh = {}
         self._depth = outer._depth + 1
-        self._expanded = outer._expanded
         self._calls = outer._calls
         self._readers = outer._readers
         self.problems = outer.problems
@@ -533,27 +493,6 @@ class _Assumption(_Inner):
 
     def _is_missing(self, value: ir.Value) -> bool:
         return self._holds(value) and value not in self._known
-
-
-def _declared(type_: ir.TypeProtocol | None, shape: tuple[DimLike, ...] | None, basis: Basis) -> Fact:
-    """The fact that a declared type states. The shape belongs to the innermost tensor of a sequence or optional."""
-    if isinstance(type_, ir.SequenceType):
-        # A symbolic dim may be another number in each item: the published tests of SequenceMap have such inputs.
-        common = shape if shape is not None and all(isinstance(dim, int) for dim in shape) else None
-        return Fact(kind=Kind.SEQUENCE, item=_declared(type_.elem_type, common, basis), basis=basis)
-    if isinstance(type_, ir.OptionalType):
-        return Fact(kind=Kind.OPTIONAL, item=_declared(type_.elem_type, shape, basis), basis=basis)
-    if isinstance(type_, ir.TensorType):
-        return Fact(dtype=type_.dtype, shape=shape, basis=basis)
-    return Fact(basis=basis)
-
-
-def _declared_symbol(value: ir.Value, axis: int) -> str | None:
-    """The symbol that the model declares for a dim of a value."""
-    if value.shape is None or not 0 <= axis < len(value.shape):
-        return None
-    dim = value.shape[axis]
-    return None if isinstance(dim, int) else dim.value
 
 
 def _completed(fact: Fact, dtype: ir.DataType | None, basis: Basis) -> Fact:
