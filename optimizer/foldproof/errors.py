@@ -41,7 +41,8 @@ class FoldproofError(Exception):
             if part
         )
         text = f"{where}: {self.reason}" if where else self.reason
-        return f"{text}. {self.hint}." if self.hint else text
+        # Somebody else's words in the reason may have their own full stop.
+        return f"{text.removesuffix('.')}. {self.hint}." if self.hint else text
 
 
 class UsageError(FoldproofError):

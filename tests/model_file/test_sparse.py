@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
+import foldproof
 from foldproof import model_file
 from foldproof.errors import ModelError
 from foldproof.model_file import SparseTensor
@@ -72,6 +73,27 @@ def test_the_elements_are_those_of_the_dense_array(form, dims, kind, seed):
     assert list(tensor.shape) == dims
     np.testing.assert_array_equal(tensor.numpy(), dense, strict=True)
     assert tensor.tobytes() == dense.tobytes()
+
+
+@pytest.mark.parametrize("indices", [[0, 4], [[0, 0], [1, 1]]])
+def test_strings_that_are_not_stored_are_empty(indices):
+    proto = onnx.SparseTensorProto(dims=[2, 3])
+    proto.values.CopyFrom(helper.make_tensor("words", TensorProto.STRING, [2], ["a", "b\u00fc"]))
+    proto.indices.CopyFrom(numpy_helper.from_array(np.array(indices, np.int64)))
+    tensor = SparseTensor(proto)
+    assert tensor.nbytes == 4
+    assert tensor.numpy().tolist() == [[b"a", b"", b""], [b"", b"b\xc3\xbc", b""]]
+    equal = helper.make_node("Equal", ["w", "w"], ["y"])
+    graph = helper.make_graph(
+        [helper.make_node("Constant", [], ["w"], sparse_value=proto), equal],
+        "main",
+        [],
+        [helper.make_tensor_value_info("y", TensorProto.BOOL, [2, 3])],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9)
+    optimized = foldproof.optimize(model, verify=False)
+    assert [numpy_helper.to_array(each).tolist() for each in optimized.graph.initializer] == [[[True] * 3] * 2]
+    assert foldproof.optimize(model, verify=False, rules=()) == model
 
 
 def test_dims_are_known_without_elements():

@@ -119,6 +119,13 @@ class SparseTensor(ir.LazyTensor):
         return f"{self._repr_base()}(name={self.name!r})"
 
     @property
+    def nbytes(self) -> int:
+        """The bytes of the elements, were it dense; of strings those that are stored, as others are empty."""
+        if self.dtype is ir.DataType.STRING:
+            return sum(map(len, self.origin.values.string_data))
+        return super().nbytes
+
+    @property
     def is_too_large(self) -> bool:
         """Whether it may not be made dense."""
         return _is_too_large(self.origin)
@@ -131,8 +138,8 @@ def is_writable(attribute: ir.Attr) -> bool:
     return not (isinstance(attribute.value, SparseTensor) and attribute.value.is_too_large)
 
 
-def _densified(origin: onnx.SparseTensorProto) -> ir.Tensor[npt.NDArray[Any]]:
-    """The dense tensor: elements that are not stored are 0."""
+def _densified(origin: onnx.SparseTensorProto) -> ir.TensorProtocol:
+    """The dense tensor: elements that are not stored are 0, and strings empty."""
     if _is_too_large(origin):
         raise _invalid(origin, f"the dims {list(origin.dims)}, of which no dense tensor is made")
     values, indices = _elements(origin.values), _elements(origin.indices)
@@ -146,8 +153,11 @@ def _densified(origin: onnx.SparseTensorProto) -> ir.Tensor[npt.NDArray[Any]]:
     for axis, limit in zip(coordinates, limits, strict=True):
         if axis.size and (axis.min() < 0 or axis.max() >= limit):
             raise _invalid(origin, "an index outside its dims")
-    dense = np.zeros(limits, dtype=values.dtype)
+    is_text = origin.values.data_type == onnx.TensorProto.STRING
+    dense = np.full(limits, b"", object) if is_text else np.zeros(limits, dtype=values.dtype)
     dense[coordinates] = values
+    if is_text:
+        return ir.StringTensor(dense.reshape(dims), name=origin.values.name)
     return ir.Tensor(dense.reshape(dims), dtype=ir.DataType(origin.values.data_type), name=origin.values.name)
 
 
