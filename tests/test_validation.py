@@ -276,6 +276,31 @@ def test_what_is_invalid_is_refused_with_the_place(name):
     assert caught.value.exit_status == 3
 
 
+def with_attributes(required: list[str], *defaults: float) -> onnx.ModelProto:
+    """A function that lists these attributes, and has these defaults for the attribute `alpha`."""
+    leaky = node("LeakyRelu", ["p"], ["q"])
+    leaky.attribute.add(name="alpha", ref_attr_name="alpha", type=onnx.AttributeProto.FLOAT)
+    called = function([leaky])
+    called.attribute.extend(required)
+    called.attribute_proto.extend(helper.make_attribute("alpha", default) for default in defaults)
+    return model([node("f", ["x"], ["y"], domain="my")], functions=[called])
+
+
+@pytest.mark.parametrize("proto", [with_attributes([], 0.25, 0.75), with_attributes(["alpha"], 0.25)])
+def test_two_defaults_of_an_attribute_are_refused(proto):
+    """It can be loaded, but which of them holds nobody knows."""
+    session(proto)
+    with pytest.raises(ModelError, match="'alpha' of 'f' is declared twice"):
+        check_structure(proto)
+
+
+@pytest.mark.parametrize("proto", [with_attributes([], 0.25), with_attributes(["alpha", "beta", "alpha"])])
+def test_an_attribute_that_a_function_lists_twice_comes_out_as_it_was(proto):
+    check_structure(proto)
+    source = model_file.from_proto(proto)
+    assert model_file.to_proto(source.model, source) == proto
+
+
 def test_a_model_without_graph_is_refused():
     with pytest.raises(ModelError, match="no graph"):
         check_structure(onnx.ModelProto(ir_version=8))

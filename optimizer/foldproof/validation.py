@@ -73,9 +73,9 @@ def check_structure(proto: onnx.ModelProto) -> bool:
         ModelError: There is no graph, no IR version, no opset import or no import for a used domain; a name
             is defined twice in one scope, or read and never defined; a graph output is not produced; a graph
             has a cycle; the nodes of a subgraph or function are out of order; a node has no operator, an attribute
-            twice or one without a value of its type; a
-            function is defined twice, or calls itself; the version of an opset is below 0 or beyond 32 bits; there
-            are more than `MAX_INPUTS` inputs to feed.
+            twice or one without a value of its type; a function is defined twice, calls itself, or has two defaults
+            for an attribute; the version of an opset is below 0 or beyond 32 bits; there are more than `MAX_INPUTS`
+            inputs to feed.
     """
     if not proto.HasField("graph"):
         raise ModelError("the model has no graph", hint="Check that this is an ONNX model, and a whole one")
@@ -332,6 +332,9 @@ def _check_body(
     """Checks a function, and returns the functions that it calls."""
     _check_text([function.name, function.domain, function.overload, *function.attribute])
     checker = _Checker(_imported(function.opset_import), functions)
+    defaults = [attribute.name for attribute in function.attribute_proto]
+    # Which default holds would be anybody's guess: onnxruntime takes the first, onnx_ir the last.
+    _unique((*dict.fromkeys(function.attribute), *defaults), "attribute", function.name)
     inputs = _unique(function.input, "input", function.name)
     undefined, defined = checker.check_nodes(function.node, inputs)
     if not is_called:

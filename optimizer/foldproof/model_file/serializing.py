@@ -158,11 +158,15 @@ class _Serializer:
         target.input.extend(names_of(function.inputs))
         target.output.extend(names_of(function.outputs))
         defaults = {attribute.name: attribute for attribute in original.attribute_proto} if original else {}
+        required = []
         for name, attribute in function.attributes.items():
             if attribute.value is None and name not in defaults:
-                target.attribute.append(name)
+                required.append(name)
             else:
                 self._attribute(target.attribute_proto.add(), name, attribute, defaults.get(name))
+        listed = original.attribute if original else ()
+        # A name may be listed twice, which only onnx's checker minds.
+        target.attribute.extend(listed if set(listed) == set(required) else required)
         self._nodes(target.node, function, original.node if original else ())
         if original is not None:
             keep_living(target, original, self._corrected.get(function.graph, {}))
