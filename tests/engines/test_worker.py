@@ -203,6 +203,14 @@ def test_requests_of_several_threads_are_answered_apart(parse, worker):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs signals")
+def test_a_child_that_the_system_kills_ran_out_of_memory(worker, parse):
+    engine = OnnxRuntime(parse(ENDLESS), worker=worker)
+    threading.Timer(0.2, worker._process.kill).start()
+    with pytest.raises(OutOfMemory, match="SIGKILL"):
+        engine.run({})
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs signals")
 def test_the_child_ends_with_its_parent_even_while_a_model_runs(tmp_path):
     program = """
         import sys, onnx

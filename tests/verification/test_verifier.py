@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 
 import numpy as np
 import onnx
 import pytest
 
-from foldproof.engines import Worker
+from foldproof.engines import Died, Engine, EngineError, OutOfMemory, Worker
 from foldproof.errors import UsageError
 from foldproof.facts.dim import Dim
-from foldproof.verification import Proven, Settings, Verifier, verify
+from foldproof.verification import Proven, Settings, Verifier, examination, verification, verify
 
 ABS = "g (float[N, M] x) => (float[N, M] y) { y = Abs (x) }"
 # onnxruntime divides by an instruction of the processor, which traps at the least integer.
@@ -147,6 +148,62 @@ def test_a_model_that_dies_where_the_original_runs_is_different(parse):
     (found,) = result.differences
     assert found.kind == "raised"
     assert "SIGFPE" in found.detail
+
+
+class Failing:
+    """An engine that fails at some of its runs."""
+
+    def __init__(self, engine: Engine, fails: Callable[[int], EngineError | None]) -> None:
+        self._engine, self._fails, self._runs = engine, fails, 0
+        self.name, self.outputs = engine.name, engine.outputs
+
+    def run(self, *args, **options):
+        self._runs += 1
+        error = self._fails(self._runs)
+        if error is not None:
+            raise error
+        return self._engine.run(*args, **options)
+
+
+@pytest.fixture
+def failing(monkeypatch):
+    """Lets the original or the optimized model fail at the runs of which a function of their number gives an error."""
+
+    def make(which: str, fails: Callable[[int], EngineError | None]) -> None:
+        module = verification if which == "original" else examination
+        load = module.load_engine
+        monkeypatch.setattr(module, "load_engine", lambda *args, **options: Failing(load(*args, **options), fails))
+
+    return make
+
+
+def test_a_failure_that_does_not_come_again_is_none(parse, failing):
+    failing("optimized", lambda run: Died("by chance") if run == 1 else None)
+    result = verify(parse(ABS), parse(ABS))
+    assert result.status == "same"
+    assert any("failed once, and not again" in note and "by chance" in note for note in result.notes)
+
+
+def test_a_failure_that_comes_again_is_a_difference(parse, failing):
+    failing("optimized", lambda run: EngineError("each time"))
+    result = verify(parse(ABS), parse(ABS))
+    assert result.status == "different"
+    assert all("each time" in each.detail for each in result.differences)
+
+
+def test_where_the_original_fails_by_chance_the_other_may_fail(parse, failing):
+    failing("original", lambda run: EngineError("by chance") if run == 2 else None)
+    failing("optimized", lambda run: EngineError("each time") if run in (1, 2) else None)
+    result = verify(parse(ABS), parse(ABS))
+    assert result.status == "same"
+    assert any("does not run each time" in note for note in result.notes)
+
+
+def test_want_of_memory_says_nothing(parse, failing):
+    failing("optimized", lambda run: OutOfMemory("too little") if run <= 2 else None)
+    result = verify(parse(ABS), parse(ABS))
+    assert result.status == "same"
+    assert any("ran out of memory" in note for note in result.notes)
 
 
 def test_memory_that_was_never_written_is_no_output(parse):

@@ -36,6 +36,9 @@ _PIPE = 1 << 20
 # How much of what a child said before it died is told.
 _LAST_WORDS = 2000
 
+# The signal by which the system ends a process where memory runs out; `signal` has no name for it everywhere.
+_SIGKILL = 9
+
 # What is raised for an answer that is none.
 _ERRORS = {"failed": EngineError, "exhausted": OutOfMemory, "stopped": TimedOut}
 
@@ -238,7 +241,8 @@ class Worker:
             if process is self._closed:
                 raise TimedOut("it was ended") from error
             cause = cause_of_death(process.returncode, self._words)
-            is_short = any(sign in cause for sign in worker.SIGNS_OF_NO_MEMORY)
+            is_killed = process.returncode == -_SIGKILL  # and not by us
+            is_short = is_killed or any(sign in cause for sign in worker.SIGNS_OF_NO_MEMORY)
             raise (OutOfMemory if is_short else Died)(cause) from error
         except MemoryError as error:  # here, not in the child: what is left of the answer has no reader
             self.close()

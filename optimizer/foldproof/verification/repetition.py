@@ -1,11 +1,11 @@
-"""Running the original once more: what differs from itself proves nothing."""
+"""Running the original once more: what differs from itself, or fails by chance, proves nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from foldproof.engines import Allowance, Engine, EngineError, OnnxRuntime, Runnable, Worker
+from foldproof.engines import Allowance, Engine, EngineError, OnnxRuntime, OutOfMemory, Runnable, TimedOut, Worker
 
 _POISON = 0xA5
 
@@ -33,8 +33,8 @@ class Repetition:
         """End the other process, if there is one."""
         self._worker.close()
 
-    def of(self, feed: Mapping[str, Any], seconds: float) -> Iterator[dict[str, Any]]:
-        """What the model hands out each time, by name; nothing where it fails.
+    def of(self, feed: Mapping[str, Any], seconds: float) -> Iterator[dict[str, Any] | None]:
+        """What the model hands out each time, by name: None where it fails, nothing where it lacks time or memory.
 
         Args:
             feed: The inputs.
@@ -45,8 +45,10 @@ class Repetition:
                 engine = load()
                 if engine is not None:
                     yield dict(zip(engine.outputs, engine.run(feed, seconds), strict=True))
-            except EngineError:
+            except (TimedOut, OutOfMemory):
                 continue
+            except EngineError:
+                yield None
 
     def _in_other_memory(self) -> Engine | None:
         if self._poisoned is None and isinstance(self._engine, OnnxRuntime):
