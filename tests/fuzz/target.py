@@ -14,7 +14,7 @@ from typing import Any
 
 from foldproof import model_file
 from foldproof.engines import Worker
-from foldproof.errors import FoldproofError, RuleError
+from foldproof.errors import FoldproofError, RuleError, VerificationError
 from foldproof.options import Options
 from foldproof.pipeline import Optimizer
 from tests.fuzz.seeds import DATA
@@ -65,7 +65,8 @@ class Target:
             with _alarm():
                 outcome = self._optimize(source, output, verify)
         except FoldproofError as error:
-            fault = _told(error) if isinstance(error, RuleError) or error.exit_status == 5 else ""
+            # What differs without a guilty rewrite was written wrong, or is a false alarm.
+            fault = _told(error) if isinstance(error, (RuleError, VerificationError)) or error.exit_status == 5 else ""
             outcome = Outcome(type(error).__name__, fault)
             if output.exists():
                 outcome = Outcome(outcome.kind, f"a file was written in spite of {error}")

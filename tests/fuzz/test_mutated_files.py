@@ -12,7 +12,7 @@ import random
 import onnx
 import pytest
 
-from foldproof.errors import RuleError
+from foldproof.errors import RuleError, VerificationError
 from tests.fuzz import campaign
 from tests.fuzz.campaign import Seeds, Tally, fuzz, mutant
 from tests.fuzz.mutator import Mutator
@@ -68,7 +68,16 @@ def raising(error: BaseException):
     return run_file
 
 
-@pytest.mark.parametrize("error", [KeyError("x"), RecursionError(), MemoryError(), RuleError("a rule failed")])
+@pytest.mark.parametrize(
+    "error",
+    [
+        KeyError("x"),
+        RecursionError(),
+        MemoryError(),
+        RuleError("a rule failed"),
+        VerificationError("they differ"),
+    ],
+)
 def test_faults_are_noticed(error, data, monkeypatch):
     with Target() as target:
         assert target.try_file(data, verify=False) == Outcome("optimized")
