@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 MODELS = Path(__file__).parent.parent / "models"
 
 PROGRAM = """
@@ -46,4 +48,20 @@ def test_an_onnx_ir_that_asks_for_more_of_sympy_gets_sympy(tmp_path: Path) -> No
         "import foldproof.lazy_sympy\n"
         "import onnx_ir, sympy\n"
         "assert issubclass(onnx_ir.Dim, sympy.Symbol) and str(onnx_ir.Dim('n')) == 'n'\n"
+    )
+
+
+@pytest.mark.parametrize("arguments", ["explain m", "diff m m", "bisect m", "rules dead_node", "gate m", "config"])
+def test_no_command_imports_sympy_or_onnxruntime(arguments: str) -> None:
+    words = [str(MODELS / "mean_pooling.onnx") if each == "m" else each for each in arguments.split()]
+    run(
+        "import sys\n"
+        "from foldproof.cli import main\n"
+        "try:\n"
+        "    main(sys.argv[1:], standalone_mode=False)\n"
+        "except SystemExit:\n"  # it has found something
+        "    pass\n"
+        "found = {'sympy', 'onnxruntime'} & set(sys.modules)\n"
+        "assert not found, found\n",
+        *words,
     )

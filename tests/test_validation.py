@@ -286,11 +286,39 @@ def with_attributes(required: list[str], *defaults: float) -> onnx.ModelProto:
     return model([node("f", ["x"], ["y"], domain="my")], functions=[called])
 
 
-@pytest.mark.parametrize("proto", [with_attributes([], 0.25, 0.75), with_attributes(["alpha"], 0.25)])
-def test_two_defaults_of_an_attribute_are_refused(proto):
-    """It can be loaded, but which of them holds nobody knows."""
+@pytest.mark.parametrize(
+    ("proto", "message"),
+    [
+        (with_attributes([], 0.25, 0.75), "node 'f' .my::f.: it has an attribute twice"),
+        (with_attributes(["alpha"], 0.25), "'alpha' is listed with a default and without one"),
+    ],
+)
+def test_two_defaults_of_an_attribute_are_refused(proto, message):
+    """It can be loaded, but which of them holds is anybody's guess: onnxruntime takes the first, onnx_ir the last."""
     session(proto)
-    with pytest.raises(ModelError, match="'alpha' of 'f' is declared twice"):
+    with pytest.raises(ModelError, match=message):
+        check_structure(proto)
+
+
+@pytest.mark.parametrize(
+    ("default", "message"),
+    [
+        (onnx.AttributeProto(name="n", type=onnx.AttributeProto.INT), "'n' lacks its type, or a value of it"),
+        (onnx.AttributeProto.FromString(b"\x0a\x01\xff"), "no UTF-8"),
+        (
+            onnx.AttributeProto(
+                name="g",
+                type=onnx.AttributeProto.GRAPH,
+                g=onnx.GraphProto(name="b", node=[node("", ["x"], ["z"])]),
+            ),
+            "no operator",
+        ),
+    ],
+)
+def test_the_defaults_of_a_function_are_checked(default, message):
+    proto = with_attributes([])
+    proto.functions[0].attribute_proto.append(default)
+    with pytest.raises(ModelError, match=message):
         check_structure(proto)
 
 

@@ -106,7 +106,8 @@ class Attempts:
         """The inputs of one run of the original, by name; none where there was no run."""
         if self._verifier is None or number is None:
             return {}
-        return dict(next(self._verifier.trials([number])).feed.values)
+        trial = next(self._verifier.trials([number]), None)
+        return {} if trial is None else dict(trial.feed.values)
 
     def _run(self, plan: Plan, target: Path | None, runs: Collection[int] | None) -> Run:
         run = self._begun(plan)

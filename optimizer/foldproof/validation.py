@@ -191,25 +191,12 @@ class _Checker:
             inputs = node.input
             if not defined.issuperset(inputs):
                 early.update((name, node) for name in inputs if name not in defined)
-            for text in (node.name, node.op_type, node.domain, node.overload, *(each.name for each in node.attribute)):
+            for text in (node.name, node.op_type, node.domain, node.overload):
                 if not isinstance(text, str):  # protobuf hands out as bytes what is not UTF-8
-                    raise _node_error(node, f"it, its operator or an attribute is called {text!r}: that is no UTF-8")
-            if len({attribute.name for attribute in node.attribute}) < len(node.attribute):
-                raise _node_error(node, "it has an attribute twice", "Export the model again")
-            for attribute in node.attribute:
-                kind = attribute.type
-                if attribute.ref_attr_name:
-                    if kind in _NESTED:
-                        raise _node_error(node, f"its attribute {attribute.name!r} refers to a graph elsewhere")
-                    continue
-                field = _SINGULAR.get(kind)
-                if (field is None and kind not in _PLURAL) or (field is not None and not attribute.HasField(field)):
-                    raise _node_error(node, f"its attribute {attribute.name!r} lacks its type, or a value of it")
-                if kind in _NESTED:
-                    reads = self._check_subgraphs(attribute)
-                    if reads:
-                        implicit[index] = {*implicit.get(index, ()), *reads}
-                        early_within.update(item for item in reads.items() if item[0] not in defined)
+                    raise _node_error(node, f"it or its operator is called {text!r}: that is no UTF-8")
+            if node.attribute and (reads := self.check_attributes(node, node.attribute)):
+                implicit[index] = reads
+                early_within.update(item for item in reads.items() if item[0] not in defined)
             for name in node.output:
                 if name in defined and name:
                     raise self._redefined(node, name, given)
@@ -236,6 +223,30 @@ class _Checker:
                         "Nodes of a subgraph or function must be in topological order",
                     )
         return {k: v for k, v in {**early_within, **early}.items() if k not in defined}, defined
+
+    def check_attributes(
+        self, node: onnx.NodeProto, attributes: Sequence[onnx.AttributeProto]
+    ) -> dict[str, onnx.NodeProto]:
+        """Checks the attributes of a node, and returns what the graphs in them read (name -> a node that reads it)."""
+        names = [attribute.name for attribute in attributes]
+        for name in names:
+            if not isinstance(name, str):
+                raise _node_error(node, f"an attribute is called {name!r}: that is no UTF-8")
+        if len(set(names)) < len(names):
+            raise _node_error(node, "it has an attribute twice", "Export the model again")
+        reads: dict[str, onnx.NodeProto] = {}
+        for attribute in attributes:
+            kind = attribute.type
+            if attribute.ref_attr_name:
+                if kind in _NESTED:
+                    raise _node_error(node, f"its attribute {attribute.name!r} refers to a graph elsewhere")
+                continue
+            field = _SINGULAR.get(kind)
+            if (field is None and kind not in _PLURAL) or (field is not None and not attribute.HasField(field)):
+                raise _node_error(node, f"its attribute {attribute.name!r} lacks its type, or a value of it")
+            if kind in _NESTED:
+                reads.update(self._check_subgraphs(attribute))
+        return reads
 
     def _check_subgraphs(self, attribute: onnx.AttributeProto) -> dict[str, onnx.NodeProto]:
         graphs = [attribute.g] if attribute.type == _GRAPH else attribute.graphs
@@ -332,9 +343,11 @@ def _check_body(
     """Checks a function, and returns the functions that it calls."""
     _check_text([function.name, function.domain, function.overload, *function.attribute])
     checker = _Checker(_imported(function.opset_import), functions)
-    defaults = [attribute.name for attribute in function.attribute_proto]
-    # Which default holds would be anybody's guess: onnxruntime takes the first, onnx_ir the last.
-    _unique((*dict.fromkeys(function.attribute), *defaults), "attribute", function.name)
+    header = onnx.NodeProto(name=function.name, domain=function.domain, op_type=function.name)
+    checker.check_attributes(header, function.attribute_proto)
+    for attribute in function.attribute_proto:
+        if attribute.name in function.attribute:
+            raise _node_error(header, f"its attribute {attribute.name!r} is listed with a default and without one")
     inputs = _unique(function.input, "input", function.name)
     undefined, defined = checker.check_nodes(function.node, inputs)
     if not is_called:

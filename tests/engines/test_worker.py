@@ -13,7 +13,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from foldproof.engines import Allowance, Died, EngineError, OnnxRuntime, OutOfMemory, TimedOut, Worker
+from foldproof.engines import Allowance, Died, EngineError, Killed, OnnxRuntime, OutOfMemory, TimedOut, Worker
 from foldproof.engines import worker as worker_script
 
 ABS = "g (float[N] x) => (float[N] y) { y = Abs (x) }"
@@ -206,7 +206,7 @@ def test_requests_of_several_threads_are_answered_apart(parse, worker):
 def test_a_child_that_the_system_kills_ran_out_of_memory(worker, parse):
     engine = OnnxRuntime(parse(ENDLESS), worker=worker)
     threading.Timer(0.2, worker._process.kill).start()
-    with pytest.raises(OutOfMemory, match="SIGKILL"):
+    with pytest.raises(Killed, match="SIGKILL"):
         engine.run({})
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from foldproof.cli.optimize import optimize, options_for
-from foldproof.cli.shared import Command, check_json, json_option, quiet_option, write_json
+from foldproof.cli.shared import ModelCommand, check_json, json_option, quiet_option, write_json
 from foldproof.errors import UsageError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ Exit status: that of the model that ended worst, in this order, the worst first:
 """
 
 
-class _BatchCommand(Command):
+class _BatchCommand(ModelCommand):
     """Has the options of `optimize` besides its own. Those are configured for `optimize`, or for each model."""
 
     def __init__(self, name: str | None = None, **options: Any) -> None:

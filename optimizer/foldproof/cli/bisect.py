@@ -9,10 +9,10 @@ from typing import Any
 
 import click
 
-from foldproof.cli.shared import EXISTING, EXIT_STATUS, Command, how_to_verify, only_rules, which_rules
+from foldproof.cli.shared import EXISTING, EXIT_STATUS, ModelCommand, how_to_verify, only_rules, which_rules
 
 
-@click.command(cls=Command, epilog=EXIT_STATUS)
+@click.command(cls=ModelCommand, epilog=EXIT_STATUS)
 @click.argument("model", metavar="IN.onnx", type=EXISTING)
 @click.option("--run", "command", metavar="COMMAND", help="Ask this command, which fails for a bad model, `{}`.")
 @click.option("--save-repro", metavar="DIR", type=EXISTING, help="Write the smallest models that show it there.")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from foldproof.cli.shared import EXISTING, EXIT_STATUS, Command, check_json, json_option, quiet_option, write_json
+from foldproof.cli.shared import EXISTING, EXIT_STATUS, ModelCommand, check_json, json_option, quiet_option, write_json
 
 
-@click.command(cls=Command, epilog=EXIT_STATUS)
+@click.command(cls=ModelCommand, epilog=EXIT_STATUS)
 @click.argument("certificate", metavar="CERTIFICATE.json", type=EXISTING)
 @click.argument("input", metavar="IN.onnx", type=EXISTING)
 @click.argument("output", metavar="OUT.onnx", type=EXISTING)

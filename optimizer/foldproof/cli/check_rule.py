@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from foldproof.cli.shared import Command, check_json, json_option, write_json
+from foldproof.cli.shared import ModelCommand, check_json, json_option, write_json
 
 
-@click.command("check-rule", cls=Command)
+@click.command("check-rule", cls=ModelCommand)
 @click.argument("names", metavar="RULE|MODULE...", nargs=-1, required=True)
 @click.option("--thorough", is_flag=True, help="Try all variations, and run the ONNX reference too.")
 @click.option("--seed", default=0, show_default=True, help="The seed of what is chosen, and of the inputs.")

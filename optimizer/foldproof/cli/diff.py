@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from foldproof.cli.shared import EXISTING, Command, check_json, json_option, quiet_option, write_json
+from foldproof.cli.shared import EXISTING, ModelCommand, check_json, json_option, quiet_option, write_json
 
 _EXIT_STATUS = """\b
 Exit status:
@@ -18,7 +18,7 @@ Exit status:
 """
 
 
-@click.command(cls=Command, epilog=_EXIT_STATUS)
+@click.command(cls=ModelCommand, epilog=_EXIT_STATUS)
 @click.argument("a", metavar="A.onnx", type=EXISTING)
 @click.argument("b", metavar="B.onnx", type=EXISTING)
 @click.option("--names", is_flag=True, help="Names of nodes and of inner values count as differences.")

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
-from foldproof.cli.shared import EXISTING, Command, check_json, dims, json_option, rules_from_option, write_json
+from foldproof.cli.shared import EXISTING, ModelCommand, check_json, dims, json_option, rules_from_option, write_json
 from foldproof.errors import UsageError
 
 
-@click.command(cls=Command)
+@click.command(cls=ModelCommand)
 @click.argument("model", metavar="MODEL.onnx", type=EXISTING)
 @click.option(
     "--node", "nodes", metavar="NAME", multiple=True,

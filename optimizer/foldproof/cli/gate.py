@@ -14,7 +14,7 @@ import click
 
 from foldproof.cli.configured import configuration, of_model
 from foldproof.cli.optimize import options_for
-from foldproof.cli.shared import EXISTING, Command, check_json, json_option, quiet_option, write_json
+from foldproof.cli.shared import EXISTING, ModelCommand, check_json, json_option, quiet_option, write_json
 from foldproof.errors import UsageError
 from foldproof.reporting.visible import visible
 
@@ -36,7 +36,7 @@ Exit status:
 """
 
 
-@click.command(cls=Command, epilog=_EXIT_STATUS)
+@click.command(cls=ModelCommand, epilog=_EXIT_STATUS)
 @click.argument("models", metavar="[MODEL.onnx]...", type=EXISTING, nargs=-1)
 @click.option("--require-certificate", is_flag=True, help="Each model has to have a certificate that holds.")
 @click.option(

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from foldproof.cli.shared import EXISTING, Command
+from foldproof.cli.shared import EXISTING, ModelCommand
 
 
-@click.command("new-rule-pack", cls=Command)
+@click.command("new-rule-pack", cls=ModelCommand)
 @click.argument("name")
 @click.argument("folder", metavar="[DIR]", type=EXISTING, required=False)
 def new_rule_pack(name: str, folder: Path | None) -> None:

@@ -16,7 +16,7 @@ from click.core import ParameterSource
 from foldproof.cli.shared import (
     EXISTING,
     EXIT_STATUS,
-    Command,
+    ModelCommand,
     check_json,
     dims,
     how_to_verify,
@@ -36,7 +36,7 @@ STREAM = Path("-")
 """What stands for the standard input, and the standard output."""
 
 
-@click.command(cls=Command, epilog=EXIT_STATUS)
+@click.command(cls=ModelCommand, epilog=EXIT_STATUS)
 @click.argument("model", metavar="IN.onnx", type=EXISTING)
 @click.option(
     "-o", "--output", metavar="OUT.onnx", type=EXISTING,

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from foldproof.cli.shared import Command, check_json, json_option, rules_from_option, write_json
+from foldproof.cli.shared import ModelCommand, check_json, json_option, rules_from_option, write_json
 
 
-@click.command(cls=Command)
+@click.command(cls=ModelCommand)
 @click.argument("name", required=False)
 @rules_from_option
 @json_option("it")

@@ -11,6 +11,7 @@ import click
 
 from foldproof.cli.configured import ConfiguredCommand
 from foldproof.cli.configured_values import ModuleName
+from foldproof.cli.silence import silent_libraries
 
 EXIT_STATUS = """\b
 Exit status:
@@ -33,6 +34,17 @@ class Command(ConfiguredCommand):
 
     def __init__(self, name: str | None = None, **options: Any) -> None:
         super().__init__(name, **{**options, "help": unwrapped(options.get("help"))})
+
+
+class ModelCommand(Command):
+    """A command that reads models, or rules, which both take onnx_ir."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Runs it, without sympy as far as it goes, and silences libraries."""
+        import foldproof.lazy_sympy  # noqa: F401  before all that imports onnx_ir
+
+        with silent_libraries():
+            return super().invoke(ctx)
 
 
 def unwrapped(text: str | None) -> str | None:

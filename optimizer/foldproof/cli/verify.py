@@ -11,7 +11,7 @@ import click
 from foldproof.cli.shared import (
     EXISTING,
     EXIT_STATUS,
-    Command,
+    ModelCommand,
     check_json,
     how_to_verify,
     json_option,
@@ -20,7 +20,7 @@ from foldproof.cli.shared import (
 )
 
 
-@click.command(cls=Command, epilog=EXIT_STATUS)
+@click.command(cls=ModelCommand, epilog=EXIT_STATUS)
 @click.argument("a", metavar="A.onnx", type=EXISTING)
 @click.argument("b", metavar="B.onnx", type=EXISTING)
 @click.option("--exact", is_flag=True, help="Compare floats bit for bit, not by tolerance.")

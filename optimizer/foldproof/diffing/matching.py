@@ -40,11 +40,13 @@ class Matching:
         self._taken: set[ir.Node] = set()
 
     def correspond(self, a: ir.Value | None, b: ir.Value | None) -> bool:
-        """Whether two values are the same thing: partners, or constants of the same content."""
+        """Whether two values are the same thing: partners, constants of the same content, or one name of nothing."""
         if a is None or b is None:
             return a is b
         if self.values.get(a) is b:
             return True
+        if _is_defined_nowhere(a) and _is_defined_nowhere(b):
+            return a.name == b.name
         is_constant = constant_of(a) is not None and constant_of(b) is not None
         return is_constant and self._numbering.of(a) == self._numbering.of(b)
 
@@ -266,6 +268,11 @@ class _GraphMatcher:
         if not self._are_free(a, b) or len(a.inputs) != len(b.inputs):
             return False
         return self._numbering.attributes(a) == self._numbering.attributes(b)
+
+
+def _is_defined_nowhere(value: ir.Value) -> bool:
+    """Whether only its name is known, as in a function that nothing calls."""
+    return value.graph is None and value.producer() is None
 
 
 def in_place(a: Sequence[ir.Value], b: Sequence[ir.Value]) -> list[_Pair]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pathlib
 
 from foldproof.engines.allowance import Allowance
-from foldproof.engines.engine import Died, Engine, EngineError, Feeds, OutOfMemory, Runnable, TimedOut
+from foldproof.engines.engine import Died, Engine, EngineError, Feeds, Killed, OutOfMemory, Runnable, TimedOut
 from foldproof.engines.onnx_runtime import OnnxRuntime, has_onnxruntime, require_onnxruntime
 from foldproof.engines.reference import Reference, distrust
 from foldproof.engines.worker_process import Worker
@@ -16,6 +16,7 @@ __all__ = [
     "Engine",
     "EngineError",
     "Feeds",
+    "Killed",
     "OnnxRuntime",
     "OutOfMemory",
     "Reference",

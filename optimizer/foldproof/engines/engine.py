@@ -37,6 +37,10 @@ class OutOfMemory(EngineError):
     """A model for which there was not enough memory. It says nothing about the model."""
 
 
+class Killed(OutOfMemory):
+    """A process that the system ended, as it does where memory runs out."""
+
+
 class Died(EngineError):
     """A model that takes the process of the engine with it. The text names the signal."""
 

@@ -51,6 +51,7 @@ class OnnxRuntime(Remote):
     Raises:
         EngineError: onnxruntime can't load the model.
         TimedOut: It takes too long.
+        OutOfMemory: There is not enough memory.
         Died: It takes the worker's process with it.
     """
 

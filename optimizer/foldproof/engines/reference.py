@@ -30,6 +30,7 @@ class Reference(Remote):
     Raises:
         EngineError: The evaluator lacks an operator, or is known to compute one wrongly.
         TimedOut: It takes too long.
+        OutOfMemory: There is not enough memory.
         Died: It takes the worker's process with it.
     """
 

@@ -30,6 +30,7 @@ class Remote:
     Raises:
         EngineError: It can't be loaded.
         TimedOut: It takes too long.
+        OutOfMemory: There is not enough memory.
         Died: It takes the worker's process with it.
     """
 
@@ -59,6 +60,7 @@ class Remote:
         Raises:
             EngineError: The model fails at this feed.
             TimedOut: The time is over.
+            OutOfMemory: There is not enough memory.
             Died: It takes the worker's process with it.
         """
         wanted, memory = frozenset(shapes_of), self._settings["memory"]

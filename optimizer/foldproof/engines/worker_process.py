@@ -24,7 +24,7 @@ from typing import IO, Any
 
 from foldproof.engines import worker
 from foldproof.engines.allowance import Allowance
-from foldproof.engines.engine import Died, EngineError, OutOfMemory, TimedOut
+from foldproof.engines.engine import Died, EngineError, Killed, OutOfMemory, TimedOut
 from foldproof.memory import usable_memory
 
 # A run that does not stop by itself at its time limit is ended so much later (seconds).
@@ -141,6 +141,7 @@ class Worker:
         Raises:
             EngineError: onnxruntime can't load it.
             TimedOut: The time is over.
+            OutOfMemory: There is not enough memory; `Killed` where the system ends the process for that.
             Died: It takes the process with it.
         """
         with self._lock:
@@ -179,6 +180,7 @@ class Worker:
         Raises:
             EngineError: The model fails at this feed.
             TimedOut: The time is over.
+            OutOfMemory: There is not enough memory; `Killed` where the system ends the process for that.
             Died: It takes the process with it.
         """
         with self._lock:
@@ -205,6 +207,7 @@ class Worker:
         Raises:
             EngineError: One of them can't be loaded, or fails at these inputs.
             TimedOut: It takes 30 times as long: one of them hangs.
+            OutOfMemory: There is not enough memory; `Killed` where the system ends the process for that.
             Died: One of them takes the process with it.
         """
         with self._lock:
@@ -241,8 +244,9 @@ class Worker:
             if process is self._closed:
                 raise TimedOut("it was ended") from error
             cause = cause_of_death(process.returncode, self._words)
-            is_killed = process.returncode == -_SIGKILL  # and not by us
-            is_short = is_killed or any(sign in cause for sign in worker.SIGNS_OF_NO_MEMORY)
+            if process.returncode == -_SIGKILL:  # and not by us
+                raise Killed(cause) from error
+            is_short = any(sign in cause for sign in worker.SIGNS_OF_NO_MEMORY)
             raise (OutOfMemory if is_short else Died)(cause) from error
         except MemoryError as error:  # here, not in the child: what is left of the answer has no reader
             self.close()
@@ -322,7 +326,7 @@ def _status(status: int) -> str:
         name = signal.Signals(-status).name
     except ValueError:
         name = f"signal {-status}"
-    return f"{name}, perhaps for lack of memory" if name == "SIGKILL" else name
+    return f"{name}, perhaps for lack of memory" if status == -_SIGKILL else name
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from foldproof.dims import binding_text
-from foldproof.engines import Died, Engine, EngineError, OutOfMemory, TimedOut
+from foldproof.engines import Died, Engine, EngineError, Killed, TimedOut
 
 from .bindings import Search
 from .clock import Clock
@@ -197,7 +197,7 @@ class Admission:
                 if goal.required:
                     self.notes.append(f"the original was stopped at the time limit, at {binding_text(plan.dims)}")
                 break
-            except (Died, OutOfMemory) as error:
+            except (Died, Killed) as error:
                 self._deaths += 1
                 self._refuse(plan, error.brief, listed)
                 self.notes.append(f"the original is not run at {binding_text(plan.dims)}: {error.brief}")

@@ -80,6 +80,8 @@ class Examination:
         self._differences: list[Difference] = []
         self._evaluations: list[Evaluation] = []
         self._notes: list[str] = []
+        self._unsteady_at: dict[int, set[str]] = {}
+        self._lack = ""
         self._has_tossed = False
 
     def run(
@@ -103,7 +105,6 @@ class Examination:
             note = "computes in float16, which onnxruntime rounds at will: floats are compared by tolerance"
             self._notes.append(note)
         evaluator = self._make_evaluator(probes, proven)
-        lack = ""
         for trial in original.trials.again(self._clock.for_a_run, only):
             if not self._is_fair(trial.feed.special):
                 continue
@@ -117,12 +118,14 @@ class Examination:
                 if evaluator is not None and trial.feed.special == "no":
                     self._evaluate(evaluator, trial)
             except MemoryError:
-                lack = "there is not enough memory to compare the outputs"
-                self._notes.append(f"{lack}, at {binding_text(trial.feed.binding)}")
+                self._lack = f"there is not enough memory to compare the outputs{_at(trial.feed)}"
+                self._notes.append(self._lack)
         if self._runs or self._differences:
             return self._finished()
+        if self._lack:
+            return self._finished(self._lack)
         refused = original.admission.refused
-        reason = refused[-1].error if refused else lack or "the time limit was reached"
+        reason = refused[-1].error if refused else "the time limit was reached"
         return self._finished(f"the original ran on no feed: {reason}")
 
     def _finished(self, reason: str | None = None) -> Verification:
@@ -156,15 +159,19 @@ class Examination:
         """Run the model on a feed and compare."""
         began = time.monotonic()
         try:
-            values = self._run(trial.feed)
+            values = self._engine.run(trial.feed.values, self._clock.for_a_run)
         except (TimedOut, OutOfMemory) as error:
             self._clock.lost(time.monotonic() - began, error)
             what = "was stopped at the time limit" if isinstance(error, TimedOut) else "ran out of memory"
-            self._notes.append(f"the optimized model {what}, at {binding_text(trial.feed.binding)}")
+            self._lack = f"the optimized model {what}{_at(trial.feed)}"
+            self._notes.append(self._lack)
             return
         except EngineError as error:
-            if all(self._is_reproducible(trial.feed, name, value) for name, value in trial.outputs.items()):
+            if not self._unsteady(trial):
                 self._add([Difference("", "raised", f"the optimized model fails: {error.brief}")], trial)
+            else:
+                self._lack = f"the original itself does not do the same at each run{_at(trial.feed)}"
+                self._notes.append(f"{self._lack}, where the optimized model fails: {error.brief}")
             return
         outputs = dict(zip(self._engine.outputs, values, strict=True))
         self._add(false_dims(self._original.proto, self._proto, outputs), trial)
@@ -176,7 +183,9 @@ class Examination:
             found = list(self._comparison(name).differences(name, value, outputs[name], errors))
             if found and not self._comparison(name).exact:
                 found = self._beyond_noise(trial, name, outputs[name])
-            if found and not self._is_reproducible(trial.feed, name, value):
+            if found and name in self._unsteady(trial):
+                told = f"the original itself does not give the same {name} at each run{_at(trial.feed)}"
+                self._notes.append(f"{told}: it was not compared")
                 continue
             compared += name not in self._random.values
             self._add(found, trial)
@@ -194,17 +203,6 @@ class Examination:
                 max_ulps=errors.ulps,
             )
         )
-
-    def _run(self, feed: Feed) -> list[Any]:
-        """What the model hands out. A failure counts where it comes twice."""
-        try:
-            return self._engine.run(feed.values, self._clock.for_a_run)
-        except (TimedOut, OutOfMemory):
-            raise
-        except EngineError as error:
-            values = self._engine.run(feed.values, self._clock.for_a_run)
-            self._notes.append(f"the optimized model failed once, and not again{_at(feed)}: {error.brief}")
-            return values
 
     def _find_settled(self, trial: Trial) -> None:
         """Finds outputs that were random and are no more, at the first feed that has room for it."""
@@ -263,17 +261,20 @@ class Examination:
             comparison = dataclasses.replace(comparison, undecided=undecided.get(name))
         return list(comparison.differences(name, trial.outputs[name], optimized, Errors()))
 
-    def _is_reproducible(self, feed: Feed, name: str, value: Any) -> bool:
-        """Whether the original gives that output once more: what differs from itself proves nothing."""
-        for again in self._original.repetition.of(feed.values, self._clock.for_a_run):
-            if again is None:
-                self._notes.append(f"the original itself does not run each time{_at(feed)}: {name} was not compared")
-                return False
-            if any(self._comparison(name).differences(name, value, again[name], Errors())):
-                told = f"the original itself gives another {name} at each run{_at(feed)}: it was not compared"
-                self._notes.append(told)
-                return False
-        return True
+    def _unsteady(self, trial: Trial) -> set[str]:
+        """The outputs that the original gives otherwise when it runs again, or not at all: they prove nothing."""
+        if trial.number not in self._unsteady_at:
+            names: set[str] = set()
+            for again in self._original.repetition.of(trial.feed.values, self._clock.for_a_run):
+                names |= {
+                    name
+                    for name, value in trial.outputs.items()
+                    if again is None or any(self._comparison(name).differences(name, value, again[name], Errors()))
+                }
+                if self._clock.left <= 0:
+                    break
+            self._unsteady_at[trial.number] = names
+        return self._unsteady_at[trial.number]
 
     def _add(self, found: Iterable[Difference], trial: Trial) -> None:
         feed = trial.feed

@@ -43,12 +43,18 @@ class Repetition:
         for load in (lambda: self._engine, self._in_other_memory):
             try:
                 engine = load()
-                if engine is not None:
-                    yield dict(zip(engine.outputs, engine.run(feed, seconds), strict=True))
+            except EngineError:  # such as a process that can't be started, which says nothing of the model
+                continue
+            if engine is None:
+                continue
+            try:
+                values = engine.run(feed, seconds)
             except (TimedOut, OutOfMemory):
                 continue
             except EngineError:
                 yield None
+            else:
+                yield dict(zip(engine.outputs, values, strict=True))
 
     def _in_other_memory(self) -> Engine | None:
         if self._poisoned is None and isinstance(self._engine, OnnxRuntime):

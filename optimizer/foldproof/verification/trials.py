@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from foldproof.engines import Engine
+from foldproof.engines import Engine, EngineError
 
 from .admission import Admitted, Feed
 
@@ -47,14 +47,11 @@ class Trials:
         self._left = _KEPT
 
     def again(self, seconds: float, only: Collection[int] | None = None) -> Iterator[Trial]:
-        """All of them from the first, or those of some numbers.
+        """All of them from the first, or those of some numbers; left out are those at which the original fails now.
 
         Args:
             seconds: The time limit for the original, where it has to be asked again.
             only: The numbers.
-
-        Raises:
-            EngineError: The original fails where it ran before.
         """
         number = 0
         while only is None or number <= max(only, default=-1):
@@ -71,7 +68,11 @@ class Trials:
             elif number in self._kept:
                 outputs = self._kept[number]
             else:
-                values = self._original.run(self._feeds[number].values, seconds)
+                try:
+                    values = self._original.run(self._feeds[number].values, seconds)
+                except EngineError:
+                    number += 1
+                    continue
                 outputs = dict(zip(self._original.outputs, values, strict=True))
             if only is None or number in only:
                 yield Trial(number, self._feeds[number], outputs)
