@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import os
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from foldproof.any_model import AnyModel, runnable_of, source_of
+from foldproof import model_file
+from foldproof.any_model import AnyModel, source_of
 from foldproof.facts import Facts
+from foldproof.model_file import Source
 from foldproof.optimization import overridable_names
 from foldproof.options import Options
 
 if TYPE_CHECKING:
-    from foldproof.verification import Progress, Verification
+    from foldproof.verification import Progress, Runnable, Verification
 
 
 def verify(
@@ -70,7 +73,7 @@ def verify(
         if limits.reason is not None:
             return Verification("unverified", reason=limits.reason)
         return compare(
-            *(runnable_of(each, temporary) for each in sources),
+            *(_runnable(each, temporary) for each in sources),
             exact=exact,
             seed=options.seed,
             feeds=options.feeds,
@@ -82,3 +85,19 @@ def verify(
             allowance=limits.allowance,
             loading=limits.loading,
         )
+
+
+def _runnable(source: Source, temporary: contextlib.ExitStack) -> Runnable:
+    """A model as verification takes it.
+
+    Args:
+        source: The model.
+        temporary: Removes what has to be written for it.
+    """
+    if source.data_files and source.path is not None:
+        if source.file is not None:
+            return source.file
+        path = Path(temporary.enter_context(tempfile.TemporaryDirectory(prefix="foldproof-"))) / "model.onnx"
+        model_file.write(source.model, source, path, is_output=False)
+        return path
+    return source.proto if source.proto is not None else model_file.to_proto(source.model, source)

@@ -83,16 +83,19 @@ def test_strings_that_are_not_stored_are_empty(indices):
     tensor = SparseTensor(proto)
     assert tensor.nbytes == 4
     assert tensor.numpy().tolist() == [[b"a", b"", b""], [b"", b"b\xc3\xbc", b""]]
-    equal = helper.make_node("Equal", ["w", "w"], ["y"])
+    equal = helper.make_node("Equal", ["w", "dense"], ["y"])
     graph = helper.make_graph(
         [helper.make_node("Constant", [], ["w"], sparse_value=proto), equal],
         "main",
         [],
         [helper.make_tensor_value_info("y", TensorProto.BOOL, [2, 3])],
+        [helper.make_tensor("dense", TensorProto.STRING, [2, 3], ["a", "", "b", "", "b\u00fc", ""])],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9)
     optimized = foldproof.optimize(model, verify=False)
-    assert [numpy_helper.to_array(each).tolist() for each in optimized.graph.initializer] == [[[True] * 3] * 2]
+    assert [numpy_helper.to_array(each).tolist() for each in optimized.graph.initializer] == [
+        [[True, True, False], [True, True, True]]
+    ]
     assert foldproof.optimize(model, verify=False, rules=()) == model
 
 
