@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import foldproof.lazy_sympy  # noqa: F401  before all that imports onnx_ir
+
+# isort: split
 import contextlib
 import os
 import tempfile
