@@ -127,6 +127,44 @@ def test_a_name_that_is_no_text(model: Path, tmp_path: Path) -> None:
     onnx.load_from_string(out.read_bytes())
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names of files are text")
+@pytest.mark.parametrize("options", [["-o"], ["--link-weights", "-o"], ["--in-place"]])
+def test_a_folder_whose_name_is_no_text(options: list[str], tmp_path: Path) -> None:
+    (tmp_path / "text").mkdir()
+    save(OLD, tmp_path / "text" / "model.onnx", "one")
+    folder = (tmp_path / "text").rename(tmp_path / os.fsdecode(b"\xff"))
+    model, out = folder / "model.onnx", folder / "out.onnx"
+    result = command("optimize", model, *options, *([out] if options[-1] == "-o" else []))
+    assert result.exit_code == 0, result.output
+    assert "verified" in result.output
+
+
+class TestLongNames:
+    """A name may have 255 bytes: 255 letters of ASCII, or half as many of most other alphabets."""
+
+    @pytest.mark.parametrize("stem", ["n" * 250, "\N{GREEK SMALL LETTER OMEGA}" * 125])
+    def test_of_the_model(self, stem: str, model: Path) -> None:
+        out = model.with_name(f"{stem}.onnx")
+        assert command("optimize", model, "-o", out).exit_code == 0
+        assert command("optimize", model, "-o", out).exit_code == 0  # which the second run knows
+        model.replace(out)
+        assert command("optimize", out, "--in-place").exit_code == 0
+        assert operators(onnx.load(out)) == {"Size": 1}
+        assert files(out.parent) == [out.name]
+
+    def test_that_leaves_no_room_for_that_of_its_data_file(self, tmp_path: Path) -> None:
+        model, out = tmp_path / "model.onnx", tmp_path / f"{'n' * 250}.onnx"
+        save(OLD, model, "one")
+        before = files(tmp_path)
+        result = command("optimize", model, "-o", out, "--no-verify")
+        assert result.exit_code == 2
+        assert "data file" in result.stderr
+        assert "--external-data never" in result.stderr
+        assert files(tmp_path) == before
+        assert command("optimize", model, "-o", out, "--no-verify", "--external-data", "never").exit_code == 0
+        assert files(tmp_path) == sorted([*before, out.name])
+
+
 @pytest.mark.skipif(os.name != "posix", reason="needs a shell of POSIX")
 @pytest.mark.parametrize(("arguments", "closed"), [("- -o out.onnx", "<&-"), ("in.onnx -o -", ">&-")])
 def test_a_stream_that_is_closed(arguments: str, closed: str, tmp_path: Path) -> None:

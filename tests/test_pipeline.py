@@ -243,3 +243,33 @@ def test_verify_compares_any_two_models(tmp_path: Path) -> None:
     other = parse("g (float[N] x) => (float[N] y) { y = Abs(x) }")
     assert foldproof.verify(relu, other).status == "different"
     assert foldproof.verify(ir.from_proto(relu), relu).status == "same"
+
+
+def trained(read: str, bound: str) -> onnx.ModelProto:
+    """A model with two weights, of which a sum could be folded, and an algorithm that reads and binds these values."""
+    model = parse(
+        "g (float[2] x) => (float[2] y) <float[2] w = {1, 2}, float[2] v = {3, 4}>"
+        "{ s = Add (w, v) h = Identity (x) y = Mul (h, s) }"
+    )
+    info = model.training_info.add()
+    info.algorithm.name = "step"
+    info.algorithm.node.add(op_type="Neg", input=[read], output=["new"])
+    info.algorithm.output.add(name="new")
+    if bound:
+        info.update_binding.add(key=bound, value="new")
+    return model
+
+
+@pytest.mark.parametrize(("read", "bound"), [("w", ""), ("h", ""), ("x", "w")])
+def test_what_training_goes_on_from_is_not_rewritten(read, bound):
+    """A weight that is trained is no constant, and the training information would name what is gone."""
+    result = foldproof.Optimizer(foldproof.Options(verify=False)).run(trained(read, bound))
+    assert result.model == trained(read, bound)
+    (warning,) = result.report.warnings
+    assert warning == f"nothing was rewritten: the training information refers to {bound or read!r} in the graph"
+
+
+def test_training_that_reads_inputs_alone_keeps_nothing():
+    result = foldproof.Optimizer(foldproof.Options(verify=False)).run(trained("x", ""))
+    assert operators(result.model) == {"Mul": 1}
+    assert result.model.training_info == trained("x", "").training_info

@@ -11,6 +11,9 @@ import onnx_ir as ir
 if TYPE_CHECKING:
     import onnx
 
+ANNOTATION = "quant_parameter_tensor_names"
+"""The key in a value's `meta` under which onnx_ir keeps its quantization annotation."""
+
 
 def bodies_of(node: ir.Node) -> Sequence[ir.Graph]:
     """The graphs that a node holds in its attributes: the branches of an If, the body of a Loop."""
@@ -122,7 +125,7 @@ def annotated_names(model: ir.Model) -> set[str]:
         name
         for graph in all_graphs(model)
         for value in (*graph.inputs, *graph.initializers.values(), *(out for node in graph for out in node.outputs))
-        for name in (value.meta.get("quant_parameter_tensor_names") or {}).values()
+        for name in (value.meta.get(ANNOTATION) or {}).values()
     }
 
 

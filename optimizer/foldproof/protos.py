@@ -112,6 +112,15 @@ def captures(graph: onnx.GraphProto) -> set[str]:
     return read | ({each.name for each in graph.output} - own)
 
 
+def names_for_training(proto: onnx.ModelProto) -> set[str]:
+    """The names of the main graph that the training information reads, or binds to what training gives them."""
+    names: set[str] = set()
+    for info in proto.training_info:
+        names |= captures(info.initialization) | captures(info.algorithm)
+        names.update(entry.key for entry in (*info.initialization_binding, *info.update_binding))
+    return names - {""}
+
+
 def attribute_of(node: onnx.NodeProto, name: str) -> onnx.AttributeProto | None:
     """The node's attribute of that name."""
     return next((each for each in node.attribute if each.name == name), None)

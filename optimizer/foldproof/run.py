@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import itertools
 import tempfile
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -22,7 +24,7 @@ from foldproof.graphs import all_graphs
 from foldproof.model_file import Source, Staged
 from foldproof.optimization import Optimization, Plan
 from foldproof.options import Options
-from foldproof.protos import load_proto
+from foldproof.protos import load_proto, names_for_training
 from foldproof.reporting.report import Report, TakenBack, Verdict
 from foldproof.rewriting import Rewriter
 
@@ -142,13 +144,24 @@ class Run:
         """
         with self._timed("optimize"), gc_paused():
             self._optimization = Optimization(
-                self._options, self._plan, self.source, record=record, progress=self._progress
+                self._options, self._admitted(), self.source, record=record, progress=self._progress
             )
             if self._options.verify and not self._options.trust_model:
                 from foldproof.verification.limits import limits_of
 
                 self._limits = limits_of(self.source.model, self._optimization.facts)
             self._optimization.run()
+
+    def _admitted(self) -> Plan:
+        """The plan, without rules where training goes on from the model: what is trained is no constant."""
+        graph = self.source.model.graph
+        names = set() if self.source.proto is None else names_for_training(self.source.proto)
+        made = itertools.chain(graph.initializers, (each.name for node in graph for each in node.outputs))
+        kept = next((name for name in made if name in names), None) if names else None
+        if kept is None or not self._plan.rules:
+            return self._plan
+        self.warnings.append(f"nothing was rewritten: the training information refers to {kept!r} in the graph")
+        return dataclasses.replace(self._plan, rules=())
 
     @property
     def rewriter(self) -> Rewriter:

@@ -107,6 +107,11 @@ def test_the_reference_computes_shape_by_our_kernel(parse):
         ("g (uint8[2] x, float s) => (float[2] y) { y = DequantizeLinear (x, s) }", 13, "DequantizeLinear"),
         ("g (float[1,2,4] b, float[1,1,2] s) => (int64[N,3] y) { y = NonMaxSuppression (b, s) }", 17, "NonMax"),
         (ENDLESS.replace("yes, zero", ", zero"), 17, "Loop"),
+        ("g (float[2,2] x, float[2] b) => (float[2,2] y) { y = Mul <broadcast = 1, axis = 0> (x, b) }", 6, "Mul"),
+        ("g (float[1,2,3] x, float[2] s) => (float[1,2,3] y) { y = PRelu (x, s) }", 6, "PRelu"),
+        ("g (float[2] x) => (float[2] y) { y = Selu (x) }", 5, "Selu"),
+        ("g (double[2,2,2] x) => (double[2,2,2] y) { y = Hardmax (x) }", 11, "Hardmax"),
+        ("g (float[1,1,4] x) => (float[1,1,5] y) { y = AveragePool <kernel_shape = [2], pads = [1, 1]> (x) }", 6, "Av"),
     ],
 )
 def test_the_reference_refuses_what_it_is_known_to_compute_wrongly(parse, graph, opset, reason):
@@ -114,6 +119,24 @@ def test_the_reference_refuses_what_it_is_known_to_compute_wrongly(parse, graph,
     assert any(reason in each for each in distrust(model))
     with pytest.raises(EngineError, match=reason):
         Reference(model)
+
+
+@pytest.mark.parametrize(
+    ("graph", "opset"),
+    [
+        ("g (float[2,2] x, float[2] b) => (float[2,2] y) { y = Mul <broadcast = 1> (x, b) }", 6),
+        ("g (float[2,2] x, float[2] b) => (float[2,2] y) { y = Mul (x, b) }", 7),
+        ("g (double[2,2,2] x) => (double[2,2,2] y) { y = Hardmax (x) }", 13),
+    ],
+)
+def test_the_reference_is_trusted_where_the_meaning_is_that_of_today(parse, graph, opset):
+    assert not list(distrust(parse(graph, opset=opset)))
+
+
+def test_the_reference_is_not_asked_about_overloads(parse):
+    model = parse("g (float[2] x) => (float[2] y) { y = Abs(x) }")
+    model.functions.add(name="f", domain="my", overload="a")
+    assert list(distrust(model)) == ["overloads of functions"]
 
 
 def test_the_reference_refuses_sparse_tensors_and_the_spelled_domain(parse):

@@ -12,8 +12,19 @@ import time
 import ml_dtypes
 import numpy as np
 import pytest
+from onnx import TensorProto, numpy_helper
 
-from foldproof.engines import Allowance, Died, EngineError, Killed, OnnxRuntime, OutOfMemory, TimedOut, Worker
+from foldproof.engines import (
+    Allowance,
+    Died,
+    EngineError,
+    Killed,
+    OnnxRuntime,
+    OutOfMemory,
+    Reference,
+    TimedOut,
+    Worker,
+)
 from foldproof.engines import worker as worker_script
 
 ABS = "g (float[N] x) => (float[N] y) { y = Abs (x) }"
@@ -57,6 +68,36 @@ def test_models_share_a_process(parse, worker):
     engines = [OnnxRuntime(parse(ABS.replace("Abs", name)), worker=worker) for name in ("Abs", "Neg")]
     assert [run_abs(each) for each in engines] == [[1, 2], [1, -2]]
     assert worker.generation == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere paths are text")
+@pytest.mark.parametrize("name", [b"m.onnx", b"\xff.onnx", b"link.onnx"])
+@pytest.mark.parametrize("engine", [OnnxRuntime, Reference])
+def test_a_path_that_is_not_utf8(engine, name, parse, worker, tmp_path):
+    folder = tmp_path / os.fsdecode(b"\xff")
+    (folder / "home").mkdir(parents=True)
+    model = parse("g (float[2] x) => (float[2] y) <float[2] w = {3, 4}> { y = Add (x, w) }")
+    weights = model.graph.initializer[0]
+    weights.CopyFrom(numpy_helper.from_array(np.array([3, 4], np.float32), "w"))
+    data = weights.raw_data
+    weights.ClearField("raw_data")
+    weights.data_location = TensorProto.EXTERNAL
+    weights.external_data.add(key="location", value="w.data")
+    file = path = folder / os.fsdecode(name)
+    if name == b"link.onnx":
+        file = folder / "home" / "m.onnx"
+        path.symlink_to(file)
+    file.write_bytes(model.SerializeToString())
+    (path.parent / "w.data").write_bytes(data)
+    feeds = {"x": np.zeros(2, np.float32)}
+    assert engine(path, worker=worker).run(feeds)[0].tolist() == [3, 4]
+    assert engine(model, path.parent, worker).run(feeds)[0].tolist() == [3, 4]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere paths are text")
+def test_a_path_that_is_not_utf8_and_not_there(worker, tmp_path):
+    with pytest.raises(EngineError, match="No such file"):
+        OnnxRuntime(tmp_path / os.fsdecode(b"\xff") / "m.onnx", worker=worker)
 
 
 def test_a_crash_names_the_signal_and_the_next_run_has_another_process(parse, worker):

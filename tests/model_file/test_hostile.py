@@ -16,7 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 from foldproof import model_file
 from foldproof.errors import ModelError
 from foldproof.validation import check_structure
-from tests.helpers import parse
+from tests.helpers import needs_recent_onnx, parse
 
 WEIGHTS = np.arange(64, dtype=np.float32).tobytes()
 
@@ -55,6 +55,8 @@ class TestElements:
             helper.make_tensor("", TensorProto.STRING, [2], ["a", "b"]),
             helper.make_tensor("", TensorProto.FLOAT, [0, 1 << 40], []),
             numpy_helper.from_array(np.ones((2, 3), np.int16)),
+            pytest.param(TensorProto(data_type=27, dims=[3], int32_data=[8, 16, 63]), marks=needs_recent_onnx),
+            pytest.param(TensorProto(data_type=27, dims=[3], raw_data=b"\xff\xff\x03"), marks=needs_recent_onnx),
         ],
     )
     def test_what_helpers_of_onnx_make_is_good(self, tensor):
@@ -75,6 +77,16 @@ class TestElements:
             (TensorProto(data_type=7, dims=[1], int64_data=[1], raw_data=bytes(8)), "both"),
             (TensorProto(data_type=8, dims=[1], raw_data=b"a"), "raw_data"),
             (TensorProto(data_type=22, dims=[3], int32_data=[1, 2, 3]), "take 2"),
+            pytest.param(TensorProto(data_type=27, dims=[2], int32_data=[1, 64]), "6 bits", marks=needs_recent_onnx),
+            pytest.param(TensorProto(data_type=28, dims=[4], int32_data=[1, 2, 3]), "take 4", marks=needs_recent_onnx),
+            pytest.param(
+                TensorProto(data_type=28, dims=[3], raw_data=bytes(2) + b"\x04"),
+                "behind its last",
+                marks=needs_recent_onnx,
+            ),
+            pytest.param(
+                TensorProto(data_type=28, dims=[1], raw_data=b"\x40"), "behind its last", marks=needs_recent_onnx
+            ),
             (TensorProto(data_type=0, dims=[1], raw_data=bytes(4)), "unknown element type 0"),
             (TensorProto(data_type=99, dims=[1], raw_data=bytes(4)), "unknown element type 99"),
         ],
@@ -150,6 +162,10 @@ class TestExternalData:
     )  # fmt: skip
     def test_paths_that_leave_the_folder(self, folder, location):
         refused(self.model(folder, location=location), "'w0'")
+
+    @pytest.mark.parametrize("location", ["", ".", "weights.bin/", "weights.bin/.", "weights.bin\\", "sub/"])
+    def test_a_folder_is_no_file(self, folder, location):
+        refused(self.model(folder, location=location), "'w0'", repr(location))
 
     def test_links_that_leave_the_folder(self, folder):
         (folder / "link.bin").symlink_to("../secret")

@@ -24,6 +24,17 @@ def destination(tmp_path) -> Path:
     return path
 
 
+@pytest.mark.parametrize("letter", ["n", "\N{GREEK SMALL LETTER OMEGA}", "\N{GRINNING FACE}"])
+def test_a_temporary_name_of_a_long_name_fits_and_is_found(letter, tmp_path):
+    count = (255 - len(".onnx")) // len(letter.encode())
+    path = tmp_path / f"{letter * count}.onnx"
+    save(OLD, path, "inside")
+    for suffix in ("onnx", "text"):
+        (tmp_path / temporary_name(path, TOKEN, suffix)).write_bytes(b"")
+    sweep(path)
+    assert names(path) == [path.name]
+
+
 def names(destination: Path) -> list[str]:
     return sorted(path.name for path in destination.parent.iterdir())
 

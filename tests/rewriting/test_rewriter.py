@@ -7,6 +7,7 @@ import onnx
 import onnx_ir as ir
 import pytest
 
+import foldproof
 from foldproof.errors import RuleError
 from foldproof.facts import Facts
 from foldproof.rewriting import Forward, Outcome, Reason, Replace, rule
@@ -44,6 +45,30 @@ def test_an_output_of_the_graph_keeps_its_name_its_type_and_its_shape() -> None:
         result, _ = rewrite_by(model, [each])
         assert result.graph.output == model.graph.output
         assert result.graph.node[-1].output[0] == "y"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "g (float[N] x) => (float[N] y) <float s = {0.5}, int8 z = {0}> { a = Neg(x) y = Identity(a) }",
+        "g (float[N] x) => (float[2] y) <float s = {0.5}, int8 z = {0}, float[2] k = {1, 2}> { y = Identity(k) }",
+        """g (float[N] x, bool c) => (float[N] o) <float s = {0.5}, int8 z = {0}> {
+            y, u = If (c) <then_branch = t () => (float[N] p, float[N] q) { p = Neg(x) q = Abs(x) },
+                           else_branch = e () => (float[N] v, float[N] w) { v = Exp(x) w = Relu(x) }>
+            o = Sqrt(y) }""",
+    ],
+    ids=["takes the name", "is stored under it", "is made under it"],
+)
+def test_what_gets_the_name_of_an_annotated_value_gets_its_annotation(text: str) -> None:
+    """A quantization annotation is of a name (onnx.proto, `TensorAnnotation`), and what it names is in use."""
+    model = parse(text)
+    annotation = model.graph.quantization_annotation.add(tensor_name="y")
+    for key, name in (("SCALE_TENSOR", "s"), ("ZERO_POINT_TENSOR", "z")):
+        annotation.quant_parameter_tensor_names.add(key=key, value=name)
+    result = foldproof.Optimizer(foldproof.Options(verify=False)).run(model)
+    assert result.report.ledger
+    assert list(result.model.graph.quantization_annotation) == [annotation]
+    assert initializers(result.model).keys() >= {"s", "z"}
 
 
 def test_an_input_that_becomes_an_output_is_handed_out_by_an_identity() -> None:

@@ -41,3 +41,35 @@ def test_names_that_hide_nothing_stay() -> None:
     (loop,) = (node for node in result.graph.node if node.op_type == "Loop")
     (body,) = (attribute.g for attribute in loop.attribute if attribute.name == "body")
     assert body.input[2].name == "p"
+
+
+SIBLINGS = """g (float[4] x, bool c, bool d) => (float[4] y) <float[4] w = {1, 2, 3, 4}> {
+    i = Identity (x)  a = Mul (i, w)
+    y = If (c) <then_branch = t () => (float[4] o) <float[4] w = {5, 6, 7, 8}> { o = Add (a, w) },
+                else_branch = e () => (float[4] p) <float[4] v = {1, 2, 3, 4}> { p = Sub (a, v) }> }"""
+
+
+@pytest.mark.parametrize("depth", [0, 1])
+def test_nor_by_the_values_of_a_body_beside_it(depth: int) -> None:
+    """onnxruntime gives both branches by name what one of them, or a body in it, reads from outside."""
+    text = SIBLINGS
+    if depth:
+        inner = "p = If (d) <then_branch = k () => (float[4] q) <float[4] v = {1, 2, 3, 4}> { q = Sub (a, v) }, "
+        inner += "else_branch = l () => (float[4] r) { r = Neg (a) }>"
+        text = text.replace(" <float[4] v = {1, 2, 3, 4}> { p = Sub (a, v) }", f" {{ {inner} }}")
+    report = foldproof.Optimizer(foldproof.Options(verify=False)).run(parse(text))
+    assert "same_initializer" in [entry.rule for entry in report.report.ledger]
+    engine = load_engine(report.model)
+    x, w, own = np.array([1, -2, 0.5, 4], np.float32), np.float32([1, 2, 3, 4]), np.float32([5, 6, 7, 8])
+    for c, expected in ((True, x * w + own), (False, x * w - w)):
+        (y,) = engine.run({"x": x, "c": np.array(c), "d": np.array(True)}, 20.0)
+        assert np.array_equal(y, expected)
+
+
+def test_names_that_hid_something_from_the_start_stay() -> None:
+    """What a runtime makes of them is not for a rewrite to change."""
+    model = parse(SIBLINGS.replace("<float[4] v = {1, 2, 3, 4}> { p = Sub (a, v) }", "{ p = Sub (a, w) }"))
+    result = foldproof.Optimizer(foldproof.Options(verify=False)).run(model)
+    assert result.report.ledger
+    names = [[tensor.name for tensor in attribute.g.initializer] for attribute in result.model.graph.node[-1].attribute]
+    assert names == [["w"], []]

@@ -16,6 +16,25 @@ from foldproof.engines.worker import Settings
 from foldproof.engines.worker_process import Worker
 from foldproof.protos import Scope, attribute_of, load_proto, scopes
 
+_ANOTHER_MEANING_BELOW = {
+    "AveragePool": 7,  # padding is not counted, the reference counts it
+    "GridSample": 20,
+    "GroupNormalization": 21,  # a scale for each group, not for each channel
+    "Hardmax": 13,  # of the input as a matrix
+    "LogSoftmax": 13,
+    "LpPool": 2,
+    "PRelu": 7,  # the slope belongs to the channel, not to the last axis
+    "Resize": 11,
+    "RoiAlign": 16,
+    "Scan": 9,
+    "Selu": 6,
+    "Softmax": 13,
+}
+"""Operators that meant something else below an opset version, which the reference does not know."""
+
+_BROADCASTING = frozenset({"Add", "And", "Div", "Equal", "Greater", "Less", "Mul", "Or", "Pow", "Sub", "Xor"})
+"""Operators that aligned their second input at `axis` below version 7. The reference aligns it at the end."""
+
 
 class Reference(Remote):
     """The reference evaluator, loaded with a model, in the worker's process: it knows no limit of time or memory.
@@ -61,6 +80,8 @@ def distrust(proto: onnx.ModelProto) -> Iterator[str]:
         yield "the domain spelled ai.onnx"
     if proto.graph.sparse_initializer:
         yield "a sparse initializer"
+    if any(function.overload for function in proto.functions):
+        yield "overloads of functions"
     for scope in scopes(proto):
         for node in scope.nodes:
             if node.domain == "ai.onnx":
@@ -74,6 +95,12 @@ def distrust(proto: onnx.ModelProto) -> Iterator[str]:
 def _distrust_node(node: onnx.NodeProto, scope: Scope) -> str | None:
     version = scope.opsets.get("", 1)
     op = node.op_type
+    if version < _ANOTHER_MEANING_BELOW.get(op, 0):
+        return f"{op} at opset {version}"
+    if version < 7 and op in _BROADCASTING and attribute_of(node, "axis") is not None:
+        return f"{op} with `axis`"
+    if op == "BatchNormalization" and attribute_of(node, "spatial") is not None:
+        return "BatchNormalization with `spatial`"
     if op == "Loop" and (len(node.input) < 2 or not node.input[1]):
         return "Loop without a condition"
     if op == "Constant" and attribute_of(node, "sparse_value") is not None:

@@ -360,12 +360,50 @@ def _begin(*, reference: bool) -> None:
             import onnxruntime  # noqa: F401
 
 
-def _loaded(content: bytearray | str, settings: Settings) -> Any:
-    if not settings["reference"]:
-        return Session(content, settings)
-    from foldproof.engines.reference_session import ReferenceSession
+def _loaded(content: bytearray | str, settings: Settings, *, in_use: bool = False) -> Any:
+    with _told_in_utf8(content, settings) as (given, told):
+        if not settings["reference"]:
+            return Session(given, told, in_use=in_use)
+        from foldproof.engines.reference_session import ReferenceSession
 
-    return ReferenceSession(content, settings["data_folder"])
+        return ReferenceSession(given, told["data_folder"])
+
+
+@contextlib.contextmanager
+def _told_in_utf8(content: bytearray | str, settings: Settings) -> Iterator[tuple[bytearray | str, Settings]]:
+    """The same model without a path that is not UTF-8: onnxruntime and onnx take none.
+
+    Its folder is opened instead, and called by the name that Linux, where paths may be any bytes, gives what is open.
+
+    Raises:
+        Failed: The folder or the file can't be opened.
+    """
+    path = content if isinstance(content, str) else settings["data_folder"]
+    if path is None or _is_utf8(path):
+        yield content, settings
+        return
+    folder, name = os.path.split(path) if isinstance(content, str) else (path, "")
+    with contextlib.ExitStack() as closing:
+        try:
+            descriptor = os.open(folder, os.O_RDONLY)
+            closing.callback(os.close, descriptor)
+            if isinstance(content, str) and not _is_utf8(name):
+                content = bytearray(pathlib.Path(content).read_bytes())
+        except OSError as error:
+            raise Failed(f"it can't be read: {error}") from error
+        opened = f"/proc/self/fd/{descriptor}"
+        if isinstance(content, str):
+            yield f"{opened}/{name}", settings
+        else:
+            yield content, {**settings, "data_folder": opened}
+
+
+def _is_utf8(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _measured(
@@ -388,7 +426,7 @@ def _measured(
         sessions.clear()
         for k in order:
             start = time.perf_counter()
-            sessions[k] = Session(contents[k], settings, in_use=True)
+            sessions[k] = _loaded(contents[k], settings, in_use=True)
             times[k][0].append(time.perf_counter() - start)
         order.reverse()
     for session in sessions.values():  # the first run takes memory that the later ones have

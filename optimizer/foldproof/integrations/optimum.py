@@ -65,7 +65,7 @@ def optimize_folder(
         raise UsageError(f"{folder} has no model in it", hint="Name a folder with .onnx files")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as temporary:
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".foldproof-") as temporary:
             made = Path(temporary, target.name)
             reports = _make(source, made, models, options)
             _keep_others(source, made, target)

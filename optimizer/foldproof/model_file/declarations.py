@@ -8,10 +8,8 @@ from typing import Any
 import onnx
 import onnx_ir as ir
 
+from foldproof.graphs import ANNOTATION
 from foldproof.model_file.matching import by_turns
-
-_ANNOTATION = "quant_parameter_tensor_names"
-"""The key in a value's `meta` under which onnx_ir keeps its quantization annotation."""
 
 
 def set_changed(target: Any, owner: Any, fields: Iterable[str]) -> None:
@@ -33,6 +31,34 @@ def set_described(target: Any, owner: Any) -> None:
         del entries[:]
         for key in dict.fromkeys([*kept, *properties]):
             entries.add(key=key, value=properties[key])
+
+
+def rename_specs(target: onnx.NodeProto, original: onnx.NodeProto) -> None:
+    """Lets the sharding specs of a node name its inputs and outputs as they are called now.
+
+    A spec has to name one of them (onnx.proto, `ShardingSpecProto`): that of a value which it has no more goes.
+
+    Args:
+        target: The node, with the specs of `original`.
+        original: What it was.
+    """
+    now = {*target.input, *target.output}
+    gone = {*original.input, *original.output} - now
+    if not gone:
+        return
+    renamed = dict(zip(original.output, target.output, strict=False))
+    if len(target.input) == len(original.input):  # else their places tell nothing
+        renamed.update(zip(original.input, target.input, strict=True))
+    for configuration in target.device_configurations:
+        specs = configuration.sharding_spec
+        named = {spec.tensor_name for spec in specs}
+        for spec in [spec for spec in specs if spec.tensor_name in gone]:
+            name = renamed.get(spec.tensor_name)
+            if name and name not in named:
+                spec.tensor_name = name
+                named.add(name)
+            else:
+                specs.remove(spec)
 
 
 def declare(
@@ -100,7 +126,7 @@ def add_annotations(target: onnx.GraphProto, graph: ir.Graph) -> None:
     """Adds the quantization annotations of the values of a graph that has no original."""
     produced = (value for node in graph for value in node.outputs)
     for value in dict.fromkeys([*graph.inputs, *graph.initializers.values(), *produced]):
-        names = value.meta.get(_ANNOTATION)
+        names = value.meta.get(ANNOTATION)
         if names:
             annotation = target.quantization_annotation.add(tensor_name=value.name)
             for key, name in names.items():

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import os
+import re
 import stat
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -94,7 +95,8 @@ def locate(location: str, place: str, model: Path | None) -> Path:
     Raises:
         ModelError: The path leaves the model's folder, or is none.
     """
-    if not location or "\0" in location or _MEMORY in location:
+    # A path drops a slash or dot at its end, but the system takes what has one for a folder.
+    if re.search(r"(^|[/\\])\.?\Z", location) or "\0" in location or _MEMORY in location:
         raise _invalid(place, f"lies in {location!r}, which is no file")
     pure = (PurePosixPath(location), PureWindowsPath(location))
     if any(each.is_absolute() or each.drive or ".." in each.parts for each in pure):

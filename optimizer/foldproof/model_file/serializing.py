@@ -23,6 +23,7 @@ from foldproof.model_file.declarations import (
     add_value_info,
     declare,
     keep_living,
+    rename_specs,
     set_changed,
     set_described,
 )
@@ -217,6 +218,8 @@ class _Serializer:
             while outputs and outputs[-1] == "":
                 outputs = outputs[:-1]
         target.output.extend(outputs)
+        if original is not None:
+            rename_specs(target, original)
         originals = {attribute.name: attribute for attribute in original.attribute} if original is not None else {}
         for attribute in node.attributes.values():
             name = outer_name(node, attribute)

@@ -7,6 +7,7 @@ The model is written under a temporary name beside its destination, and one rena
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator
@@ -204,7 +205,8 @@ def _staged(model: ir.Model, source: Source, destination: Path, layout: DataLayo
             is_held = lock_file(file)
             # A plain name where it is free; the model that is to be replaced may well have that.
             numbers = range(len(source.data_files) + 1)
-            is_free = not any((folder / data_name(destination, number)).exists() for number in numbers)
+            names = [data_name(destination, number) for number in numbers]
+            is_free = not any(os.path.exists(folder / name) for name in names)  # noqa: PTH110  one may be too long
         contents, data = encode(model, source, destination, layout, "" if is_free else token)
         _write_synced(file, lambda to: to.write(contents), _mode_of(destination))
         for each in data:
@@ -287,4 +289,6 @@ def _as_write_error(destination: Path) -> Iterator[None]:
         yield
     except OSError as error:
         hint = "Check that its folder exists, that you may write there, and that the disk has room"
+        if error.errno == errno.ENAMETOOLONG:
+            hint = "The name of its data file is longer than its own: shorten that, or use --external-data never"
         raise WriteError(f"{destination} can't be written: {error.strerror or error}", hint=hint) from error

@@ -11,7 +11,7 @@ import onnx_ir as ir
 from foldproof.facts import Facts
 from foldproof.facts.description import known_shapes
 from foldproof.facts.fact import is_more
-from foldproof.graphs import bodies_of, has_name_among
+from foldproof.graphs import ANNOTATION, bodies_of, has_name_among
 from foldproof.rewriting.builder import Builder, CannotBuild
 from foldproof.rewriting.constants import Constants, as_tensor
 from foldproof.rewriting.description import place_of, values_texts
@@ -183,13 +183,15 @@ class Editor:
         self._facts.learn(value, before)
         learnt = self._facts.of(value)
         readers = list(self._facts.readers(output))
-        graph = output.graph
+        graph, name = output.graph, output.name
         assert graph is not None
         if output.is_graph_output():
             if value.graph is not graph or value.name != output.name:
                 value = self._under_its_name(output, value, node, graph)
             _declare_as(value, output)
             _hand_out(graph, output, value)
+        if ANNOTATION in output.meta and value.graph is graph and value.name == name:
+            value.meta[ANNOTATION] = output.meta[ANNOTATION]  # it is of the name, which the value has now
         output.replace_all_uses_with(value)
         if is_more(learnt, before):  # those that read the value before know it already, unless it learnt something too
             readers = list(self._facts.readers(value)) if is_more(learnt, known) else readers

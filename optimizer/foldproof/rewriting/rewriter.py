@@ -20,7 +20,7 @@ from foldproof.rewriting.ledger import Entry, Ledger
 from foldproof.rewriting.listener import Listener
 from foldproof.rewriting.names import Names
 from foldproof.rewriting.rule import ANY, Action, Forward, Outcome, Reason, Remove, Replace, Rule
-from foldproof.rewriting.shadowing import unhide
+from foldproof.rewriting.shadowing import clashes, unhide
 from foldproof.rewriting.worklist import Worklist
 
 if TYPE_CHECKING:
@@ -110,6 +110,7 @@ class Rewriter:
         Raises:
             RuleError: A rule failed at a node, or the rules go on for ever.
         """
+        before = frozenset(clashes(self._model))
         self._clean_initializers()
         nodes = [node for graph in all_graphs(self._model) for node in graph]
         self._settled.extend(nodes)
@@ -125,7 +126,7 @@ class Rewriter:
             goes_on = len(self.ledger) > rewrites
             goes_on = self._clean_initializers() or goes_on
         if self.ledger.entries:
-            unhide(self._model, self._names)
+            unhide(self._model, self._names, before)
         return self.ledger
 
     def _sweep(self, nodes: Sequence[ir.Node]) -> None:
