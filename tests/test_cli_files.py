@@ -279,7 +279,9 @@ def test_an_end_by_a_signal_leaves_nothing(
     """A process that waits for its input gets the signal while it is at work."""
     save(OLD, tmp_path / "in.onnx", "one")
     (tmp_path / "temporary").mkdir()
-    program = f"import time\n{code}\nfrom foldproof.cli import main\nmain()"
+    # Whoever runs the tests may want it to be ignored, such as nohup, and that is inherited.
+    heeded = f"import signal, time\nsignal.signal({int(number)}, signal.SIG_DFL)"
+    program = f"{heeded}\n{code}\nfrom foldproof.cli import main\nmain()"
     run = subprocess.Popen(
         [sys.executable, "-c", program, "optimize", str(tmp_path / "in.onnx"), *options],
         stdout=subprocess.PIPE,
