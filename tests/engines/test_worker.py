@@ -244,9 +244,11 @@ def test_requests_of_several_threads_are_answered_apart(parse, worker):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs signals")
-def test_a_child_that_the_system_kills_ran_out_of_memory(worker, parse):
+def test_a_child_that_the_system_kills_ran_out_of_memory(worker, parse, monkeypatch):
     engine = OnnxRuntime(parse(ENDLESS), worker=worker)
-    threading.Timer(0.2, worker._process.kill).start()
+    receive = worker_script.receive
+    # After the request is sent: one that died before it would be replaced.
+    monkeypatch.setattr(worker_script, "receive", lambda stream: (worker._process.kill(), receive(stream))[1])
     with pytest.raises(Killed, match="SIGKILL"):
         engine.run({})
 
