@@ -164,7 +164,13 @@ class TestIsolation:
         monkeypatch.setenv("FOLDPROOF_TEST_FILE", str(tmp_path / "gate"))
         save(tmp_path / "in", "a.onnx", operator="Softplus")
         command = [sys.executable, "-m", "foldproof.cli", "batch", tmp_path / "in", "-o", tmp_path / "out"]
-        running = subprocess.Popen([*command, "--rules-from", RULES], stderr=subprocess.PIPE, text=True)
+        command = [*command, "--rules-from", RULES]
+        # Whoever runs the tests in the background has it ignored, which is inherited.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            running = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        finally:
+            signal.signal(signal.SIGINT, before)
         until(lambda: list(tmp_path.glob("gate.*")))
         running.send_signal(signal.SIGINT)
         _, words = running.communicate(timeout=100)
