@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import foldproof.lazy_sympy  # noqa: F401  before all that imports onnx_ir
-
-# isort: split
 import functools
 import os
 from collections.abc import Callable

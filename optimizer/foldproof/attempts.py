@@ -106,8 +106,7 @@ class Attempts:
         """The inputs of one run of the original, by name; none where there was no run."""
         if self._verifier is None or number is None:
             return {}
-        trial = next(self._verifier.trials([number]), None)
-        return {} if trial is None else dict(trial.feed.values)
+        return next((dict(trial.feed.values) for trial in self._verifier.trials([number])), {})
 
     def _run(self, plan: Plan, target: Path | None, runs: Collection[int] | None) -> Run:
         run = self._begun(plan)

@@ -144,7 +144,7 @@ class Run:
         """
         with self._timed("optimize"), gc_paused():
             self._optimization = Optimization(
-                self._options, self._admitted(), self.source, record=record, progress=self._progress
+                self._options, self._plan_beside_training(), self.source, record=record, progress=self._progress
             )
             if self._options.verify and not self._options.trust_model:
                 from foldproof.verification.limits import limits_of
@@ -152,7 +152,7 @@ class Run:
                 self._limits = limits_of(self.source.model, self._optimization.facts)
             self._optimization.run()
 
-    def _admitted(self) -> Plan:
+    def _plan_beside_training(self) -> Plan:
         """The plan, without rules where training goes on from the model: what is trained is no constant."""
         graph = self.source.model.graph
         names = set() if self.source.proto is None else names_for_training(self.source.proto)

@@ -345,8 +345,9 @@ def _check_body(
     checker = _Checker(_imported(function.opset_import), functions)
     header = onnx.NodeProto(name=function.name, domain=function.domain, op_type=function.name)
     checker.check_attributes(header, function.attribute_proto)
+    required = set(function.attribute)
     for attribute in function.attribute_proto:
-        if attribute.name in function.attribute:
+        if attribute.name in required:
             raise _node_error(header, f"its attribute {attribute.name!r} is listed with a default and without one")
     inputs = _unique(function.input, "input", function.name)
     undefined, defined = checker.check_nodes(function.node, inputs)

@@ -48,6 +48,9 @@ NODES_PER_SECOND = 1000
 LOADING_SECONDS = 5.0
 """What loading a model may take, beside the time to read its weights and a millisecond for each node and input."""
 
+_POINTER = 8
+"""The bytes of a string at the least."""
+
 SMALL_WORK = 10**5
 """Loops of fewer steps end soon."""
 
@@ -156,10 +159,6 @@ def _allowance(model: ir.Model, facts: Facts) -> Allowance:
         growth=GROWTH,
         seconds=None if is_soon else SECONDS + given / BYTES_PER_SECOND,
     )
-
-
-_POINTER = 8
-"""The bytes of a string at the least."""
 
 
 def _place(node: ir.Node) -> str:

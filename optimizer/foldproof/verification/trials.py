@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Collection, Iterator
 from typing import Any
 
@@ -53,8 +54,7 @@ class Trials:
             seconds: The time limit for the original, where it has to be asked again.
             only: The numbers.
         """
-        number = 0
-        while only is None or number <= max(only, default=-1):
+        for number in itertools.count() if only is None else range(max(only, default=-1) + 1):
             if number == len(self._feeds):
                 new = next(self._found, None)
                 if new is None:
@@ -63,7 +63,6 @@ class Trials:
                 outputs = dict(zip(self._original.outputs, new.outputs, strict=True))
                 self._keep(number, outputs)
             elif only is not None and number not in only:
-                number += 1
                 continue
             elif number in self._kept:
                 outputs = self._kept[number]
@@ -71,12 +70,10 @@ class Trials:
                 try:
                     values = self._original.run(self._feeds[number].values, seconds)
                 except EngineError:
-                    number += 1
                     continue
                 outputs = dict(zip(self._original.outputs, values, strict=True))
             if only is None or number in only:
                 yield Trial(number, self._feeds[number], outputs)
-            number += 1
 
     def _keep(self, number: int, outputs: dict[str, Any]) -> None:
         size = sum(_bytes_of(each) for each in outputs.values())
